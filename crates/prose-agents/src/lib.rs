@@ -1,0 +1,1 @@
+//! Session backends and the judge behind two traits.

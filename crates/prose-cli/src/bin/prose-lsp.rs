@@ -1,0 +1,2 @@
+//! `prose-lsp`: the language server.
+fn main() {}

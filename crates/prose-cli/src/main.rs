@@ -1,0 +1,2 @@
+//! `prose`: run, check and explain OpenProse programs.
+fn main() {}

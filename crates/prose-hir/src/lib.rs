@@ -1,0 +1,1 @@
+//! Salsa inputs and queries: item tree, scopes, checks, lowering to a bundle.

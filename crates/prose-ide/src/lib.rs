@@ -1,0 +1,1 @@
+//! Every editor feature as plain data in byte offsets.

@@ -1,0 +1,1 @@
+//! The language server shell around prose-ide and prose-runtime.

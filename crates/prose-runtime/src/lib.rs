@@ -1,0 +1,1 @@
+//! The tokio engine: performs effects, limits, cancels, resumes, publishes events.

@@ -1,0 +1,1 @@
+//! Run directory, journal, value store, bindings, memory, state.md.

@@ -1,0 +1,1 @@
+//! Lexer, layout, event parser, lossless rowan tree and typed AST.

@@ -1,0 +1,1 @@
+//! The machine: a synchronous, deterministic step function from outcomes to effects.

@@ -1,0 +1,1 @@
+//! Fixtures for tests: files, cursors and annotations in one string.
