@@ -1,0 +1,145 @@
+//! Records of `journal.jsonl`, the truth of a run.
+//!
+//! One JSON object a line: `{"v","seq","ts","crc","t":…,…}`. `crc` is the CRC-32C, as eight hexadecimal digits, of the
+//! line as it would be without the `crc` member. `prose-state` computes and checks it.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, EffectId, Name, Outcome, RunId, RunStatus, StmtId, Value};
+
+/// Version of the journal format.
+pub const JOURNAL_VERSION: u32 = 1;
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JournalRecord {
+    /// [`JOURNAL_VERSION`] of the writer.
+    pub v: u32,
+    /// From 0, without gaps.
+    pub seq: u64,
+    /// When it was written, RFC 3339 in UTC with milliseconds.
+    pub ts: String,
+    /// What it records.
+    #[serde(flatten)]
+    pub body: RecordBody,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum RecordBody {
+    /// Always the first record.
+    Header(Box<Header>),
+    /// A process owns the run from here on.
+    Lease {
+        /// Raised by every resume, from 1.
+        lease: u64,
+        /// The owner's process id.
+        pid: u32,
+    },
+    /// A value that was supplied before or during the run for an input by name.
+    Input {
+        /// The input.
+        name: Name,
+        /// The value.
+        value: Value,
+    },
+    /// The machine asked for an effect.
+    Issued {
+        /// The effect.
+        id: EffectId,
+        /// Where.
+        stmt: StmtId,
+        /// `session`, `judge`, `decode`, `input`, `sleep`, `cancel_scope`.
+        kind: String,
+        /// Position in the issue order.
+        order: u64,
+        /// Digest of what is asked: an outcome counts only for the same question.
+        hash: Digest,
+        /// Digest of the memory the session reads, if it has any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Digest>,
+    },
+    /// A backend took the effect up.
+    Started {
+        /// The effect.
+        id: EffectId,
+        /// The lease it runs under.
+        lease: u64,
+        /// The backend.
+        backend: String,
+        /// What the backend needs to find it again (session id, process id with start time).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handle: Option<serde_json::Value>,
+    },
+    /// An effect's answer; durable before the machine sees it.
+    Outcome {
+        /// The effect.
+        id: EffectId,
+        /// The lease it ran under.
+        lease: u64,
+        /// The answer.
+        outcome: Outcome,
+    },
+    /// The user cancelled, or a deadline passed.
+    Cancel {
+        /// What was cancelled.
+        what: CancelWhat,
+    },
+    /// The run is over; nothing follows.
+    End {
+        /// How.
+        status: RunStatus,
+    },
+}
+
+/// What a cancel record cancels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelWhat {
+    /// The whole run, by its user.
+    Run,
+    /// The `finally` bodies that a cancel scope let run.
+    Deadline(EffectId),
+}
+
+/// The run's fixed facts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// The run.
+    pub run_id: RunId,
+    /// Path of the program when it was started.
+    pub program: String,
+    /// Digest of the bundle (stored as `bundle.json`).
+    pub bundle: Digest,
+    /// Version of the engine.
+    pub engine: String,
+    /// Values supplied at the start, by input name.
+    pub inputs: IndexMap<String, Value>,
+    /// Options that a resume must keep.
+    pub options: RunOptions,
+}
+
+/// Options of a run that its meaning rests on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RunOptions {
+    /// Backend name.
+    pub backend: String,
+    /// Path of the mock file, for `simulate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock: Option<String>,
+    /// Text of the mock file, so that a resumed run gives the same answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_text: Option<String>,
+    /// At most so many sessions at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u32>,
+    /// Total time for one session, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+}

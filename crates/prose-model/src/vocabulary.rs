@@ -1,0 +1,1 @@
+//! The one table of keywords, properties and their values.
