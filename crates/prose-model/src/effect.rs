@@ -253,6 +253,11 @@ pub enum DecodeTarget {
     Equals(Value),
     /// Whether it is empty text; answered with a truth value.
     IsEmpty,
+    /// The JSON text of a list or record that holds references, for interpolation. Needs content, never a judge.
+    Json,
+    /// The text of an agent's memory, where its name stands as a value (the request's own value is null; null when
+    /// there is no memory yet). Needs no judge.
+    Memory(MemoryRequest),
 }
 
 /// A question for the person.
