@@ -1,0 +1,270 @@
+//! The text that a session is given.
+//!
+//! A file-capable agent gets what the seed's "Subagent Output Writing" and "Context Passing" ask for: the task,
+//! context by reference, the execution scope, where and in which format to write, and what to reply. A
+//! plain API gets the same facts with context as text, and its reply is the result.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use prose_model::{Failure, MemoryMode, SessionRequest, Value};
+
+use crate::content::{Content, plain_text};
+use crate::session::Delivery;
+
+/// Name of the file, in a session's staging folder, that an agent writes its result to.
+pub const STAGED_BINDING: &str = "binding.md";
+/// Name of the staging file for a persistent agent's new memory.
+pub const STAGED_MEMORY: &str = "memory.md";
+/// Name of the staging file for a persistent agent's record of the session.
+pub const STAGED_SEGMENT: &str = "segment.md";
+
+/// Longest context value, in bytes, that is put into a prompt as text; above it stand a summary and the reference.
+pub const CONTEXT_LIMIT: u64 = 32 * 1024;
+
+/// What to send.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RenderedPrompt {
+    /// For backends with a system role; empty when there is nothing to say.
+    pub system: String,
+    /// The message.
+    pub user: String,
+}
+
+impl RenderedPrompt {
+    /// Both parts as one text, for backends without a system role.
+    pub fn joined(&self) -> String {
+        if self.system.is_empty() {
+            self.user.clone()
+        } else {
+            format!("{}\n\n{}", self.system, self.user)
+        }
+    }
+}
+
+/// What the runtime knows besides the request.
+#[derive(Debug, Clone, Default)]
+pub struct PromptParts {
+    /// The session's staging folder; used for [`Delivery::Files`].
+    pub staging: PathBuf,
+    /// The head of the binding file, down to the line before the body, exactly as it has to be written.
+    pub binding_header: String,
+    /// Where each context entry can be read, by position; none for what has no file.
+    pub context_files: Vec<Option<PathBuf>>,
+    /// The text of a persistent agent's memory, if the session resumes it and there is any.
+    pub memory: Option<String>,
+    /// For context entries that are an agent's memory: its text, by position.
+    pub context_memory: Vec<Option<String>>,
+    /// The number of the segment that a persistent agent writes, from 1.
+    pub segment: u32,
+    /// Whether the backend takes skills by itself.
+    pub skills_handled: bool,
+}
+
+/// Renders the text for a session.
+pub fn render(
+    request: &SessionRequest,
+    delivery: Delivery,
+    parts: &PromptParts,
+    content: &dyn Content,
+) -> Result<RenderedPrompt, Failure> {
+    let mut system = String::new();
+    if let Some(text) = &request.system {
+        system.push_str(&content.read(text)?);
+    }
+    if !request.skills.is_empty() && !parts.skills_handled {
+        paragraph(
+            &mut system,
+            &format!(
+                "Use these skills if you have them: {}.",
+                request.skills.join(", ")
+            ),
+        );
+    }
+    if let Some(rules) = rules(request, delivery) {
+        paragraph(&mut system, &rules);
+    }
+
+    let mut user = content.read(&request.task)?;
+    context(&mut user, request, delivery, parts, content)?;
+    if let Some(scope) = &request.scope {
+        paragraph(
+            &mut user,
+            &format!(
+                "Execution scope:\n  execution_id: {}\n  block: {}\n  depth: {}",
+                scope.execution_id, scope.block, scope.depth
+            ),
+        );
+    }
+    memory(&mut user, request, delivery, parts);
+    if delivery == Delivery::Files {
+        output(&mut user, request, parts);
+    }
+    Ok(RenderedPrompt { system, user })
+}
+
+fn paragraph(text: &mut String, more: &str) {
+    if !text.is_empty() {
+        text.truncate(text.trim_end().len());
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
+}
+
+/// How to behave, for whoever has no other instructions about being a session.
+fn rules(request: &SessionRequest, delivery: Delivery) -> Option<String> {
+    let mut lines: Vec<&str> = Vec::new();
+    if delivery == Delivery::Files {
+        lines.push(
+            "You run as one step of a larger program. Do the task below and nothing beyond it; other steps do the rest.",
+        );
+        lines.push(
+            "Context is handed over by file: open what the task needs, and only as much of it as it needs.",
+        );
+        lines.push(
+            "Put the whole result into the output file. What you reply is a receipt, which no later step reads as the result.",
+        );
+    }
+    if request
+        .memory
+        .as_ref()
+        .is_some_and(|memory| memory.mode != MemoryMode::Read)
+    {
+        lines.push(
+            "You are a persistent agent. Your result belongs to this task; your memory belongs to you and comes back in later tasks. They are separate texts.",
+        );
+        lines.push(
+            "In your memory keep what a later task can't find again: exact places, names and numbers, decisions with their reasons, open questions. Leave out how you got there, what turned out wrong, and long quotations.",
+        );
+        lines.push("Stay consistent with your memory; where you change your mind, say so and say why.");
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn context(
+    user: &mut String,
+    request: &SessionRequest,
+    delivery: Delivery,
+    parts: &PromptParts,
+    content: &dyn Content,
+) -> Result<(), Failure> {
+    if request.context.is_empty() {
+        if request.context_given {
+            paragraph(user, "Context: none. Start fresh.");
+        }
+        return Ok(());
+    }
+    let heading = match delivery {
+        Delivery::Files => "Context (by reference):",
+        Delivery::Plain => "Context:",
+    };
+    paragraph(user, heading);
+    for (index, item) in request.context.iter().enumerate() {
+        let file = parts.context_files.get(index).and_then(Option::as_ref);
+        let memory = parts.context_memory.get(index).and_then(Option::as_ref);
+        if delivery == Delivery::Files
+            && let Some(path) = file
+        {
+            let _ = write!(user, "\n- {}: {}", item.label, path.display());
+            continue;
+        }
+        let (text, size) = match (&item.memory_of, memory) {
+            (Some(_), Some(text)) => (text.clone(), text.len() as u64),
+            (Some(_), None) => (String::new(), 0),
+            (None, _) => match large_text(&item.value) {
+                Some((summary, size)) => (summary, size),
+                None => {
+                    let text = plain_text(&item.value, content)?;
+                    let size = text.len() as u64;
+                    (text, size)
+                }
+            },
+        };
+        if size > CONTEXT_LIMIT {
+            let place = file.map_or_else(String::new, |path| format!("; whole text: {}", path.display()));
+            let _ = write!(
+                user,
+                "\n\n## {}\n\n{} ({size} bytes{place})",
+                item.label,
+                crate::one_line(&text)
+            );
+        } else if text.trim().is_empty() {
+            let _ = write!(user, "\n\n## {}\n\n(empty)", item.label);
+        } else {
+            let _ = write!(user, "\n\n## {}\n\n{}", item.label, text.trim_end());
+        }
+    }
+    Ok(())
+}
+
+/// Summary and size of a text too long for a prompt, known without reading it.
+fn large_text(value: &Value) -> Option<(String, u64)> {
+    let Value::Text(text) = value else { return None };
+    (text.len() > CONTEXT_LIMIT).then(|| {
+        let summary = text.parts.iter().map(|part| match part {
+            prose_model::TextPart::Inline(text) => crate::one_line(text),
+            prose_model::TextPart::Ref(reference) => reference.summary.clone(),
+        });
+        (summary.collect::<Vec<_>>().join(" "), text.len())
+    })
+}
+
+fn memory(user: &mut String, request: &SessionRequest, delivery: Delivery, parts: &PromptParts) {
+    let Some(memory) = request
+        .memory
+        .as_ref()
+        .filter(|memory| memory.mode != MemoryMode::Read)
+    else {
+        return;
+    };
+    let mut text = format!("## Agent Memory: {}\n\n", memory.agent);
+    match (&parts.memory, memory.mode) {
+        (Some(memory), MemoryMode::Resume) => text.push_str(memory.trim_end()),
+        _ => text.push_str("(empty: nothing is remembered yet)"),
+    }
+    if delivery == Delivery::Files {
+        let _ = write!(
+            text,
+            "\n\nWhen you are done, write your memory anew, whole, to:\n  {}\n\
+             and a record of this session (segment {:03}: what you looked at, found, decided, and what should come next) to:\n  {}",
+            parts.staging.join(STAGED_MEMORY).display(),
+            parts.segment,
+            parts.staging.join(STAGED_SEGMENT).display(),
+        );
+    }
+    paragraph(user, &text);
+}
+
+fn output(user: &mut String, request: &SessionRequest, parts: &PromptParts) {
+    let path = parts.staging.join(STAGED_BINDING);
+    let path = path.display();
+    let id = match request.binding.binding.execution_id {
+        Some(id) => format!("\nExecution ID: {id}"),
+        None => String::new(),
+    };
+    paragraph(
+        user,
+        &format!(
+            "When you have completed the task, write your output to:\n  {path}\n\n\
+             Format (keep the head as it is, put your output below the line):\n\n{}\n[your output]\n\n\
+             Then reply with only:\n\n\
+             Binding written: {}\nLocation: {path}{id}\nSummary: [one line about your output]",
+            parts.binding_header.trim_end(),
+            request.binding.binding.name,
+        ),
+    );
+}
+
+/// The `Summary:` line of a confirmation as [`render`] asks for it.
+pub fn confirmation_summary(reply: &str) -> Option<&str> {
+    reply
+        .lines()
+        .rev()
+        .find_map(|line| {
+            line.trim()
+                .trim_start_matches(['*', '-', ' '])
+                .strip_prefix("Summary:")
+        })
+        .map(|summary| summary.trim_matches(['*', ' ']))
+        .filter(|summary| !summary.is_empty())
+}

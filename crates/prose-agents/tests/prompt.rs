@@ -1,0 +1,214 @@
+//! The text a session is given.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use expect_test::expect;
+use prose_agents::prompt::{PromptParts, confirmation_summary, render};
+use prose_agents::{Delivery, InlineContent};
+use prose_model::*;
+
+fn request() -> SessionRequest {
+    let memory = MemoryRequest {
+        agent: "critic".into(),
+        persist: Persist::Execution,
+        namespace: String::new(),
+        mode: MemoryMode::Resume,
+    };
+    let item = |label: &str, value| ContextItem {
+        label: label.into(),
+        value,
+        binding: None,
+        memory_of: None,
+    };
+    let large = TextRef {
+        sha256: "00".into(),
+        len: 40_000,
+        summary: "A long report".into(),
+    };
+    SessionRequest {
+        agent: Some("critic".into()),
+        label: "Review".into(),
+        model: None,
+        system: Some(Text::inline("You are strict.")),
+        task: Text::inline("Review the draft"),
+        context: vec![
+            item("draft", Value::text("Once upon a time.")),
+            item("report", Value::Text(Text::reference(large))),
+            item("notes", Value::list(vec![Value::Number(1.0), Value::text("b")])),
+        ],
+        context_given: true,
+        skills: vec!["web".into()],
+        permissions: Vec::new(),
+        memory: Some(memory),
+        binding: BindingTarget {
+            binding: BindingRef {
+                name: "result".into(),
+                execution_id: Some(43),
+                program: Vec::new(),
+            },
+            bind_kind: BindKind::Let,
+            source: SourceRange {
+                file: 0,
+                start: 0,
+                end: 0,
+            },
+        },
+        scope: Some(ExecutionScope {
+            execution_id: 43,
+            block: "process".into(),
+            depth: 3,
+        }),
+        attempt: 1,
+        max_attempts: 1,
+    }
+}
+
+fn parts() -> PromptParts {
+    PromptParts {
+        staging: PathBuf::from("/s"),
+        binding_header:
+            "# result\n\nkind: let\nexecution_id: 43\n\nsource:\n```prose\nlet result = …\n```\n\n---\n"
+                .into(),
+        context_files: vec![Some("/s/draft.md".into()), Some("/s/report.md".into()), None],
+        memory: Some("I like commas.".into()),
+        context_memory: Vec::new(),
+        segment: 2,
+        skills_handled: false,
+    }
+}
+
+#[test]
+fn a_plain_api_gets_context_as_text() {
+    let prompt = render(&request(), Delivery::Plain, &parts(), &InlineContent).unwrap();
+    expect![[r#"
+        You are strict.
+
+        Use these skills if you have them: web.
+
+        You are a persistent agent. Your result belongs to this task; your memory belongs to you and comes back in later tasks. They are separate texts.
+        In your memory keep what a later task can't find again: exact places, names and numbers, decisions with their reasons, open questions. Leave out how you got there, what turned out wrong, and long quotations.
+        Stay consistent with your memory; where you change your mind, say so and say why.
+
+        Review the draft
+
+        Context:
+
+        ## draft
+
+        Once upon a time.
+
+        ## report
+
+        A long report (40000 bytes; whole text: /s/report.md)
+
+        ## notes
+
+        [
+          1,
+          "b"
+        ]
+
+        Execution scope:
+          execution_id: 43
+          block: process
+          depth: 3
+
+        ## Agent Memory: critic
+
+        I like commas."#]]
+    .assert_eq(&prompt.joined());
+}
+
+#[test]
+fn a_file_agent_gets_references_and_is_told_where_to_write() {
+    let prompt = render(&request(), Delivery::Files, &parts(), &InlineContent).unwrap();
+    expect![[r#"
+        Review the draft
+
+        Context (by reference):
+        - draft: /s/draft.md
+        - report: /s/report.md
+
+        ## notes
+
+        [
+          1,
+          "b"
+        ]
+
+        Execution scope:
+          execution_id: 43
+          block: process
+          depth: 3
+
+        ## Agent Memory: critic
+
+        I like commas.
+
+        When you are done, write your memory anew, whole, to:
+          /s/memory.md
+        and a record of this session (segment 002: what you looked at, found, decided, and what should come next) to:
+          /s/segment.md
+
+        When you have completed the task, write your output to:
+          /s/binding.md
+
+        Format (keep the head as it is, put your output below the line):
+
+        # result
+
+        kind: let
+        execution_id: 43
+
+        source:
+        ```prose
+        let result = …
+        ```
+
+        ---
+        [your output]
+
+        Then reply with only:
+
+        Binding written: result
+        Location: /s/binding.md
+        Execution ID: 43
+        Summary: [one line about your output]"#]]
+    .assert_eq(&prompt.user);
+}
+
+#[test]
+fn an_empty_context_is_said_aloud_and_an_absent_one_is_not() {
+    let bare = SessionRequest {
+        context: Vec::new(),
+        memory: None,
+        scope: None,
+        system: None,
+        skills: Vec::new(),
+        ..request()
+    };
+    let text = |request: &SessionRequest| {
+        render(request, Delivery::Plain, &PromptParts::default(), &InlineContent)
+            .unwrap()
+            .joined()
+    };
+    assert_eq!(text(&bare), "Review the draft\n\nContext: none. Start fresh.");
+    assert_eq!(
+        text(&SessionRequest {
+            context_given: false,
+            ..bare
+        }),
+        "Review the draft"
+    );
+}
+
+#[test]
+fn the_confirmation_gives_the_summary() {
+    assert_eq!(
+        confirmation_summary("Binding written: x\nLocation: y\nSummary: All fine"),
+        Some("All fine")
+    );
+    assert_eq!(confirmation_summary("**Summary:** All fine"), Some("All fine"));
+    assert_eq!(confirmation_summary("done"), None);
+}
