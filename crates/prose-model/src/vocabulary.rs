@@ -449,7 +449,7 @@ pub static MODIFIERS: &[Modifier] = &[
 /// Keys of a caught error.
 pub static ERROR_KEYS: &[Word] = &[
     value("message", "What went wrong."),
-    value("kind", "The kind of failure: `backend`, `timeout`, `denied`, `throw` …."),
+    value("kind", "The kind of failure: `thrown`, `backend`, `timeout`, `permission` …."),
     value("statement", "The statement that failed."),
     value("attempts", "How many times it was tried."),
 ];
