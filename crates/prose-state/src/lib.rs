@@ -1,1 +1,38 @@
-//! Run directory, journal, value store, bindings, memory, state.md.
+//! The run directory and everything in it: journal, content-addressed values, binding files, agent memory, and the
+//! `state.md` projection. Layout and file formats are those of the seed, "State Management"; the journal is ours.
+//!
+//! Order of writes (architecture, boundary 4): staging → validate → value fsync → journal record (fdatasync) →
+//! projections. Whatever is a projection (`bindings/`, `state.md`, copies under `imports/`) can be rebuilt from the
+//! journal by replaying the machine and handing the events to [`Bindings::apply`] and [`StateProjection::apply`].
+//!
+//! Deliberately absent: calls to agents or models, scheduling, the machine, async. Every function blocks; a caller
+//! inside an async engine uses a blocking thread.
+//!
+//! Architecture invariant: the journal alone decides what a resumed run knows; no other file is read back for that
+//! but the values and the bundle it names by digest.
+
+mod binding;
+mod clock;
+mod error;
+mod fs;
+mod journal;
+mod layout;
+mod memory;
+mod program;
+mod run;
+mod values;
+
+pub use binding::{BindingFile, Bindings, Staged, binding_file_name, parse_staged};
+pub use clock::{
+    Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds,
+};
+pub use error::{Damage, StateError};
+pub use journal::{Journal, JournalContent, TornTail, read_journal};
+pub use layout::{ProgramDir, RunDir, RunLock, lock_owner, safe_file_name};
+pub use memory::{AgentMemory, MemoryLock, MemoryRoots};
+pub use program::snippet;
+pub use run::{NewRun, PendingEffect, Recovered, Run, RunState, RunSummary, list_runs, run_summary};
+pub use values::{ValueStore, digest_of, summarize};
+
+/// What every fallible function here returns.
+pub type Result<T> = std::result::Result<T, StateError>;

@@ -1,0 +1,602 @@
+//! `bindings/{name}.md`: one file a named value, in the seed's format. A projection of the latest value.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Value};
+
+use crate::error::io;
+use crate::fs::{Sync, create_dir, read_if_present, write_atomic};
+use crate::program::snippet;
+use crate::{Result, RunDir, StateError, ValueStore, safe_file_name};
+
+/// What a binding file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindingFile {
+    /// The name that is bound; one line.
+    pub name: String,
+    /// `input`, `output`, `let` or `const`.
+    pub kind: String,
+    /// The frame; none for the root.
+    pub execution_id: Option<ExecutionId>,
+    /// The statement that made it.
+    pub source: String,
+    /// The value.
+    pub body: String,
+}
+
+/// What a session left in its staging folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// Name in the header, if there is one.
+    pub name: Option<String>,
+    /// Kind in the header.
+    pub kind: Option<String>,
+    /// Execution id in the header.
+    pub execution_id: Option<ExecutionId>,
+    /// The value, without blank lines around it.
+    pub body: String,
+}
+
+/// The binding files of a run.
+#[derive(Debug, Clone)]
+pub struct Bindings {
+    run: RunDir,
+    values: ValueStore,
+}
+
+impl BindingFile {
+    /// The file's text. The source's fence is longer than any run of backticks in it.
+    pub fn render(&self) -> String {
+        let BindingFile {
+            name,
+            kind,
+            source,
+            body,
+            ..
+        } = self;
+        let scope = self
+            .execution_id
+            .map(|id| format!("execution_id: {id}\n"))
+            .unwrap_or_default();
+        let fence = fence_for(source);
+        format!(
+            "# {name}\n\nkind: {kind}\n{scope}\nsource:\n{fence}prose\n{source}\n{fence}\n\n---\n\n{body}\n"
+        )
+    }
+
+    /// Reads what [`BindingFile::render`] wrote, or another tool in the same format. Header lines may end in CRLF.
+    ///
+    /// # Errors
+    /// A part of the format that is missing.
+    pub fn parse(text: &str) -> std::result::Result<BindingFile, &'static str> {
+        let header = Header::parse(text)?;
+        let body = header.body.ok_or("there is no `---` line before the value")?;
+        let body = strip_blank_line(body);
+        Ok(BindingFile {
+            name: header.name.to_owned(),
+            kind: header.kind.to_owned(),
+            execution_id: header.execution_id,
+            source: header.source.ok_or("there is no `source:`")?.to_owned(),
+            body: strip_newline(body, header.crlf).to_owned(),
+        })
+    }
+}
+
+/// Reads what a session wrote for its binding: with the header, with one that is incomplete, or only the value.
+pub fn parse_staged(text: &str) -> Staged {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // Sessions that were shown the format in a fence sometimes return the fence.
+    let unfenced = unwrap_fence(text);
+    let header = Header::parse(text).or_else(|reason| unfenced.ok_or(reason).and_then(Header::parse));
+    let Ok(header) = header else {
+        return Staged {
+            name: None,
+            kind: None,
+            execution_id: None,
+            body: trim_blank_lines(text).to_owned(),
+        };
+    };
+    let body = trim_blank_lines(header.body.unwrap_or(header.after));
+    Staged {
+        name: Some(header.name.to_owned()),
+        kind: Some(header.kind.to_owned()),
+        execution_id: header.execution_id,
+        body: if header.crlf {
+            body.replace("\r\n", "\n")
+        } else {
+            body.to_owned()
+        },
+    }
+}
+
+/// The file's name: `{name}.md` or `{name}__{execution_id}.md`.
+pub fn binding_file_name(binding: &BindingRef) -> String {
+    let mut name = safe_file_name(&binding.name);
+    match binding.execution_id {
+        Some(id) => name.push_str(&format!("__{id}")),
+        // A root name that looks like a scoped one must not take that one's file.
+        None => {
+            if let Some((stem, digits)) = name.rsplit_once("__")
+                && !digits.is_empty()
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+            {
+                name = format!("{stem}_%5F{digits}");
+            }
+        }
+    }
+    name.push_str(".md");
+    name
+}
+
+impl Bindings {
+    /// The binding files of a run.
+    pub fn new(run: RunDir, values: ValueStore) -> Bindings {
+        Bindings { run, values }
+    }
+
+    /// Where a binding's file is.
+    pub fn path(&self, binding: &BindingRef) -> Result<PathBuf> {
+        Ok(self
+            .run
+            .program(&binding.program)?
+            .bindings()
+            .join(binding_file_name(binding)))
+    }
+
+    /// Writes a binding's file in one step and returns its path; none for kinds that have no file. An unchanged file
+    /// is left alone, so that links to it stay links.
+    pub fn write(
+        &self,
+        binding: &BindingRef,
+        kind: BindKind,
+        source: &str,
+        value: &Value,
+    ) -> Result<Option<PathBuf>> {
+        let Some(kind) = kind.file_kind() else {
+            return Ok(None);
+        };
+        let file = BindingFile {
+            name: binding.name.to_string(),
+            kind: kind.to_owned(),
+            execution_id: binding.execution_id,
+            source: source.to_owned(),
+            body: self.values.render(value)?,
+        };
+        let path = self.path(binding)?;
+        let text = file.render();
+        let same_length = path.metadata().is_ok_and(|old| old.len() == text.len() as u64);
+        if same_length && fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+            return Ok(Some(path));
+        }
+        if let Some(folder) = path.parent() {
+            create_dir(folder)?;
+        }
+        write_atomic(&path, text.as_bytes(), Sync::Lazy)?;
+        Ok(Some(path))
+    }
+
+    /// Writes the file of a [`Event::Bound`]; does nothing for other events.
+    pub fn apply(&self, event: &Event, bundle: &Bundle) -> Result<Option<PathBuf>> {
+        match event {
+            Event::Bound {
+                binding,
+                kind,
+                source,
+                value,
+                ..
+            } => self.write(binding, *kind, &snippet(bundle, *source), value),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads a binding's file; none when there is none.
+    pub fn read(&self, binding: &BindingRef) -> Result<Option<BindingFile>> {
+        let path = self.path(binding)?;
+        let Some(bytes) = read_if_present(&path)? else {
+            return Ok(None);
+        };
+        let bad = |reason| StateError::BadBinding {
+            path: path.clone(),
+            reason,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8"))?;
+        BindingFile::parse(&text).map(Some).map_err(bad)
+    }
+
+    /// Gives a binding's file a second name, such as a session's context: later versions of the binding don't show
+    /// there. A hard link where the file system has them, else a copy.
+    pub fn link(&self, binding: &BindingRef, target: &Path) -> Result<()> {
+        let path = self.path(binding)?;
+        if let Some(folder) = target.parent() {
+            create_dir(folder)?;
+        }
+        match fs::remove_file(target) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io("remove", target)(error));
+            }
+            _ => {}
+        }
+        if fs::hard_link(&path, target).is_err() {
+            fs::copy(&path, target).map_err(io("copy", path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Backticks for a fence around text that may hold backticks itself.
+pub(crate) fn fence_for(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for byte in text.bytes() {
+        run = if byte == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    "`".repeat((longest + 1).max(3))
+}
+
+/// The parts before the value.
+struct Header<'a> {
+    name: &'a str,
+    kind: &'a str,
+    execution_id: Option<ExecutionId>,
+    source: Option<&'a str>,
+    /// What follows the `---` line.
+    body: Option<&'a str>,
+    /// What follows the last header line, for when there is no `---`.
+    after: &'a str,
+    crlf: bool,
+}
+
+impl<'a> Header<'a> {
+    fn parse(text: &'a str) -> std::result::Result<Header<'a>, &'static str> {
+        let mut rest = text;
+        let first = next_content_line(&mut rest).ok_or("it is empty")?;
+        let name = first
+            .strip_prefix("# ")
+            .ok_or("it does not begin with `# name`")?
+            .trim();
+        let crlf = text[..text.len() - rest.len()].ends_with("\r\n");
+        let mut header = Header {
+            name,
+            kind: "",
+            execution_id: None,
+            source: None,
+            body: None,
+            after: rest,
+            crlf,
+        };
+        loop {
+            header.after = rest;
+            let Some(line) = next_content_line(&mut rest) else {
+                break;
+            };
+            if let Some(kind) = line.strip_prefix("kind:") {
+                header.kind = kind.trim();
+            } else if let Some(id) = line.strip_prefix("execution_id:") {
+                // `(root)` and the like: as good as none.
+                header.execution_id = id.trim().parse().ok();
+            } else if line.trim_end() == "source:" {
+                header.source = Some(fenced(&mut rest).ok_or("`source:` has no fenced text")?);
+            } else if is_separator(line) {
+                header.body = Some(rest);
+                break;
+            } else {
+                break;
+            }
+        }
+        if header.kind.is_empty() {
+            Err("there is no `kind:`")
+        } else {
+            Ok(header)
+        }
+    }
+}
+
+/// The next line that isn't blank, without its end.
+fn next_content_line<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    loop {
+        if rest.is_empty() {
+            return None;
+        }
+        let line = next_line(rest);
+        if !line.trim().is_empty() {
+            return Some(line);
+        }
+    }
+}
+
+fn next_line<'a>(rest: &mut &'a str) -> &'a str {
+    let (line, after) = match rest.split_once('\n') {
+        Some((line, after)) => (line.strip_suffix('\r').unwrap_or(line), after),
+        None => (*rest, ""),
+    };
+    *rest = after;
+    line
+}
+
+/// The text between fences; leaves what follows the closing one.
+fn fenced<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let opening = next_content_line(rest)?.trim_start();
+    let ticks = opening.len() - opening.trim_start_matches('`').len();
+    if ticks < 3 {
+        return None;
+    }
+    let start = *rest;
+    while !rest.is_empty() {
+        let before = start.len() - rest.len();
+        let line = next_line(rest).trim();
+        if line.len() >= ticks && line.bytes().all(|byte| byte == b'`') {
+            let inside = &start[..before];
+            let inside = inside.strip_suffix('\n').unwrap_or(inside);
+            return Some(inside);
+        }
+    }
+    None
+}
+
+/// The inside of a text that is one fenced piece.
+fn unwrap_fence(text: &str) -> Option<&str> {
+    let mut rest = text.trim_start();
+    if !rest.starts_with("```") {
+        return None;
+    }
+    let opening = rest.len() - rest.trim_start_matches('`').len();
+    next_line(&mut rest);
+    let inside = rest.trim_end().trim_end_matches('`');
+    (rest.trim_end().len() - inside.len() == opening).then_some(inside)
+}
+
+fn is_separator(line: &str) -> bool {
+    let line = line.trim_end();
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'-')
+}
+
+fn strip_blank_line(text: &str) -> &str {
+    text.strip_prefix("\r\n")
+        .or_else(|| text.strip_prefix('\n'))
+        .unwrap_or(text)
+}
+
+fn strip_newline(text: &str, crlf: bool) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    if crlf {
+        text.strip_suffix('\r').unwrap_or(text)
+    } else {
+        text
+    }
+}
+
+/// Without blank lines before and after; the first line keeps its indentation.
+fn trim_blank_lines(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let mut after = rest;
+        if rest.is_empty() || !next_line(&mut after).trim().is_empty() {
+            return rest.trim_end();
+        }
+        rest = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(name: &str, execution_id: Option<u32>, source: &str, body: &str) -> BindingFile {
+        BindingFile {
+            name: name.into(),
+            kind: "let".into(),
+            execution_id,
+            source: source.into(),
+            body: body.into(),
+        }
+    }
+
+    #[test]
+    fn the_format_is_the_seed_s() {
+        let source = "let result = session \"Process chunk\"";
+        expect![[r#"
+            # result
+
+            kind: let
+            execution_id: 43
+
+            source:
+            ```prose
+            let result = session "Process chunk"
+            ```
+
+            ---
+
+            Processed chunk into 3 sub-parts...
+        "#]]
+        .assert_eq(&file("result", Some(43), source, "Processed chunk into 3 sub-parts...").render());
+    }
+
+    #[test]
+    fn backticks_in_the_source_lengthen_its_fence() {
+        let text = file("x", None, "session \"\"\"\n````\n\"\"\"", "v").render();
+        assert!(text.contains("source:\n`````prose\n"), "{text}");
+    }
+
+    #[test]
+    fn file_names_follow_the_seed_and_never_collide() {
+        let name = |name: &str, execution_id| {
+            binding_file_name(&BindingRef {
+                name: name.into(),
+                execution_id,
+                program: vec![],
+            })
+        };
+        assert_eq!(name("research", None), "research.md");
+        assert_eq!(name("result", Some(43)), "result__43.md");
+        assert_eq!(name("anon_001", None), "anon_001.md");
+        assert_eq!(name("result__43", None), "result_%5F43.md");
+        assert_eq!(name("result__43", Some(1)), "result__43__1.md");
+        assert_eq!(name("a__b", None), "a__b.md");
+        assert_eq!(name("../../etc/passwd", None), "%2E.%2F..%2Fetc%2Fpasswd.md");
+        assert_eq!(name("con", None), "con%.md");
+    }
+
+    #[test]
+    fn what_sessions_write_is_understood() {
+        let check = |text: &str, name: Option<&str>, body: &str| {
+            let staged = parse_staged(text);
+            assert_eq!(
+                (staged.name.as_deref(), staged.body.as_str()),
+                (name, body),
+                "{text:?}"
+            );
+        };
+        let whole = file(
+            "x",
+            Some(3),
+            "let x = session \"a\"",
+            "The value.\n\n---\n\nMore.",
+        )
+        .render();
+        check(&whole, Some("x"), "The value.\n\n---\n\nMore.");
+        assert_eq!(parse_staged(&whole).execution_id, Some(3));
+        check(
+            &whole.replace('\n', "\r\n"),
+            Some("x"),
+            "The value.\n\n---\n\nMore.",
+        );
+        check(
+            &format!("\u{feff}{whole}"),
+            Some("x"),
+            "The value.\n\n---\n\nMore.",
+        );
+        check(
+            &format!("```markdown\n{whole}```\n"),
+            Some("x"),
+            "The value.\n\n---\n\nMore.",
+        );
+        check(
+            "# x\n\nkind: let\n\n---\n\n\n  indented\nvalue\n\n",
+            Some("x"),
+            "  indented\nvalue",
+        );
+        check(
+            "# x\nkind: let\n\nvalue without separator\n",
+            Some("x"),
+            "value without separator",
+        );
+        check(
+            "Only the value.\r\nTwo lines.\r\n",
+            None,
+            "Only the value.\r\nTwo lines.",
+        );
+        check(
+            "# A report\n\nkind people wrote this\n",
+            None,
+            "# A report\n\nkind people wrote this",
+        );
+        check("---\ntitle: x\n---\nbody", None, "---\ntitle: x\n---\nbody");
+        check("```json\n[1]\n```\n", None, "```json\n[1]\n```");
+        check("", None, "");
+        check("\n \n", None, "");
+    }
+
+    #[test]
+    fn missing_parts_are_named() {
+        assert_eq!(
+            BindingFile::parse("text").unwrap_err(),
+            "it does not begin with `# name`"
+        );
+        assert_eq!(
+            BindingFile::parse("# x\n\nsource:\n```\n```\n---\nv").unwrap_err(),
+            "there is no `kind:`"
+        );
+        assert_eq!(
+            BindingFile::parse("# x\n\nkind: let\nsource:\n```\nopen").unwrap_err(),
+            "`source:` has no fenced text"
+        );
+        assert_eq!(
+            BindingFile::parse("# x\n\nkind: let\n").unwrap_err(),
+            "there is no `---` line before the value"
+        );
+    }
+
+    #[test]
+    fn a_linked_version_stays_when_the_binding_changes() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunDir::at(root.path()).unwrap();
+        let values = ValueStore::open(&run.values()).unwrap();
+        let bindings = Bindings::new(run, values);
+        let binding = BindingRef {
+            name: "x".into(),
+            execution_id: None,
+            program: vec!["alice--research".into()],
+        };
+        let target = root.path().join("staging/1/context/x.md");
+        let write = |text: &str| {
+            bindings
+                .write(&binding, BindKind::Let, "let x = 1", &Value::text(text))
+                .unwrap()
+        };
+        let path = write("first").unwrap();
+        assert_eq!(path, root.path().join("imports/alice--research/bindings/x.md"));
+        bindings.link(&binding, &target).unwrap();
+        write("first");
+        write("second");
+        let linked = fs::read_to_string(&target).unwrap();
+        assert_eq!(BindingFile::parse(&linked).unwrap().body, "first");
+        assert_eq!(bindings.read(&binding).unwrap().unwrap().body, "second");
+        bindings.link(&binding, &target).unwrap();
+        assert!(fs::read_to_string(&target).unwrap().ends_with("second\n"));
+        let param = bindings
+            .write(&binding, BindKind::Param, "", &Value::Null)
+            .unwrap();
+        assert_eq!(param, None);
+    }
+
+    /// Text full of what the format itself is made of.
+    fn awkward() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("---".to_owned()),
+            Just("\n".to_owned()),
+            Just("\r\n".to_owned()),
+            Just("\r".to_owned()),
+            Just("```".to_owned()),
+            Just("`````prose\n".to_owned()),
+            Just("# name\n\nkind: let\n".to_owned()),
+            Just("source:\n".to_owned()),
+            Just("execution_id: 7\n".to_owned()),
+            Just(" ".to_owned()),
+            ".{0,12}",
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_round_trips(
+            name in "[A-Za-z_][A-Za-z0-9_-]{0,20}",
+            execution_id in proptest::option::of(any::<u32>()),
+            source in awkward(),
+            body in awkward(),
+        ) {
+            let file = file(&name, execution_id, &source, &body);
+            prop_assert_eq!(BindingFile::parse(&file.render()), Ok(file));
+        }
+
+        #[test]
+        fn reading_never_panics(text in awkward()) {
+            let _ = BindingFile::parse(&text);
+            let staged = parse_staged(&text);
+            prop_assert!(staged.body.len() <= text.len());
+        }
+
+        #[test]
+        fn a_written_file_is_understood_as_staged(source in awkward(), body in awkward()) {
+            let staged = parse_staged(&file("x", None, &source, &body).render());
+            prop_assert_eq!(staged.name.as_deref(), Some("x"));
+            prop_assert_eq!(staged.body, trim_blank_lines(&body));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What can go wrong with a run on disk.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use prose_model::Digest;
+
+/// An error of the state on disk. The message names the file and what can be done, never a value's content.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The operating system refused.
+    #[error("can't {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `create` …
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Another process owns the run.
+    #[error("run {} is in use by {}; it can be resumed when that process has ended", run.display(), owner(*pid))]
+    Locked {
+        /// The run directory.
+        run: PathBuf,
+        /// The owner, when its lock file could be read.
+        pid: Option<u32>,
+    },
+    /// There is no such run.
+    #[error("there is no run at {}", path.display())]
+    NoRun {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The run stopped before its first record: nothing ran and nothing can be resumed.
+    #[error("run {} never started: its journal has no header", path.display())]
+    NoHeader {
+        /// The run directory.
+        path: PathBuf,
+    },
+    /// A record that is not the last one can't be trusted.
+    #[error("{}: line {line}, at byte {offset}: {damage}", path.display())]
+    JournalDamaged {
+        /// The journal.
+        path: PathBuf,
+        /// From 1.
+        line: u64,
+        /// Offset of the line's first byte.
+        offset: u64,
+        /// What is wrong with it.
+        damage: Damage,
+    },
+    /// An earlier write or sync failed, so nothing can be said about what is on disk.
+    #[error("{}: an earlier write failed; the run has to be resumed", path.display())]
+    JournalPoisoned {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A record that would not read back as it is.
+    #[error("a journal record can't be stored: {reason}")]
+    Unserializable {
+        /// Why.
+        reason: String,
+    },
+    /// The value store lacks content that something names.
+    #[error("value {digest} is missing from {}", store.display())]
+    ValueMissing {
+        /// Its name.
+        digest: Digest,
+        /// The store.
+        store: PathBuf,
+    },
+    /// Content is not what its name says.
+    #[error("value {digest} in {} is damaged", store.display())]
+    ValueDamaged {
+        /// Its name.
+        digest: Digest,
+        /// The store.
+        store: PathBuf,
+    },
+    /// A name that is no digest.
+    #[error("{name:?} is not a SHA-256 digest")]
+    BadDigest {
+        /// The name.
+        name: String,
+    },
+    /// `bundle.json` is not what the journal's header names.
+    #[error("{}: {reason}", path.display())]
+    BundleDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A binding file without the parts that make it one.
+    #[error("{}: not a binding file: {reason}", path.display())]
+    BadBinding {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// `persist: "path"` outside of what an agent's memory may be.
+    #[error("agent `{agent}`: memory path {path:?} {reason}")]
+    MemoryPath {
+        /// The agent.
+        agent: String,
+        /// The path as written.
+        path: String,
+        /// Why it is refused.
+        reason: &'static str,
+    },
+    /// A folder name of a called program that is not one.
+    #[error("{name:?} can't be a folder under imports/")]
+    BadProgramFolder {
+        /// The name.
+        name: String,
+    },
+}
+
+/// What is wrong with a journal record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The checksum does not fit the bytes.
+    Checksum,
+    /// The line is not even of the shape of a record.
+    Shape,
+    /// The numbering has a gap or a repetition.
+    Sequence {
+        /// The number that belongs here.
+        expected: u64,
+        /// The number found.
+        found: u64,
+    },
+    /// Intact, but of a format this version does not know.
+    Version(u32),
+    /// Intact, but this version can't read it.
+    Unreadable(String),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Checksum => f.write_str("the record is damaged (its checksum does not fit)"),
+            Damage::Shape => f.write_str("this is no journal record"),
+            Damage::Sequence { expected, found } => {
+                write!(f, "record {expected} belongs here, but this is record {found}")
+            }
+            Damage::Version(version) => {
+                write!(
+                    f,
+                    "journal format {version} was written by a newer version of prose"
+                )
+            }
+            Damage::Unreadable(reason) => {
+                write!(
+                    f,
+                    "the record is intact, but this version of prose can't read it: {reason}"
+                )
+            }
+        }
+    }
+}
+
+/// For `map_err`: names what was tried on which file.
+pub(crate) fn io(
+    action: &'static str,
+    path: impl Into<PathBuf>,
+) -> impl FnOnce(std::io::Error) -> StateError {
+    let path = path.into();
+    move |source| StateError::Io { action, path, source }
+}
+
+fn owner(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("process {pid}"),
+        None => "another process".to_owned(),
+    }
+}

@@ -1,0 +1,334 @@
+//! `journal.jsonl`: one record a line, numbered, checksummed, only ever appended to.
+//!
+//! A line is `{"v":1,"seq":0,"ts":"…","crc":"xxxxxxxx","t":…}`. `crc` is the CRC-32C, in eight lower-case hexadecimal
+//! digits, of the line's bytes as they are without `"crc":"xxxxxxxx",` and without the newline.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prose_model::{JOURNAL_VERSION, JournalRecord, RecordBody};
+use serde::Serialize;
+
+use crate::error::io;
+use crate::fs::sync_dir;
+use crate::{Clock, Damage, Result, StateError, format_millis};
+
+/// The open journal of a run; shared by reference between threads.
+pub struct Journal {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    writer: Mutex<Writer>,
+    /// Records known to be on disk. IMPORTANT: taken before `writer`, never while holding it.
+    synced: Mutex<u64>,
+    /// A second handle, so that a sync does not keep others from appending.
+    sync_handle: File,
+}
+
+/// What a journal holds.
+#[derive(Debug)]
+pub struct JournalContent {
+    /// All intact records, in order.
+    pub records: Vec<JournalRecord>,
+    /// What was at the end and is no whole record.
+    pub torn: Option<TornTail>,
+    /// Length in bytes of the intact part.
+    pub intact: u64,
+}
+
+/// The remains of a record that was being written when the process or the machine stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TornTail {
+    /// The line, from 1.
+    pub line: u64,
+    /// Where it starts.
+    pub offset: u64,
+    /// How many bytes there are.
+    pub len: u64,
+}
+
+struct Writer {
+    file: File,
+    /// Records written, which is also the next number.
+    next: u64,
+    /// Length in bytes.
+    len: u64,
+    poisoned: bool,
+}
+
+impl Journal {
+    /// Creates an empty journal; file and folder entry are on disk when this returns.
+    pub fn create(path: &Path, clock: Arc<dyn Clock>) -> Result<Journal> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(io("create", path))?;
+        file.sync_all().map_err(io("sync", path))?;
+        if let Some(parent) = path.parent() {
+            sync_dir(parent)?;
+        }
+        Journal::with(path, file, 0, 0, clock)
+    }
+
+    /// Opens a journal to go on with it: checks every record, and cuts a torn last one.
+    ///
+    /// # Errors
+    /// [`StateError::JournalDamaged`] names line and byte when a record before the last can't be trusted; the file is
+    /// left as it is.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<(Journal, JournalContent)> {
+        let content = read_journal(path)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(path)
+            .map_err(io("open", path))?;
+        if let Some(torn) = content.torn {
+            tracing::warn!(path = %path.display(), ?torn, "cut an unfinished journal record");
+            file.set_len(content.intact).map_err(io("truncate", path))?;
+        }
+        // Also what an earlier process wrote without a sync counts from now on, so it has to be on disk.
+        file.sync_all().map_err(io("sync", path))?;
+        let journal = Journal::with(path, file, content.records.len() as u64, content.intact, clock)?;
+        Ok((journal, content))
+    }
+
+    fn with(path: &Path, file: File, next: u64, len: u64, clock: Arc<dyn Clock>) -> Result<Journal> {
+        let sync_handle = file.try_clone().map_err(io("open", path))?;
+        let writer = Writer {
+            file,
+            next,
+            len,
+            poisoned: false,
+        };
+        Ok(Journal {
+            path: path.to_owned(),
+            clock,
+            writer: Mutex::new(writer),
+            synced: Mutex::new(next),
+            sync_handle,
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many records there are, on disk or not.
+    pub fn count(&self) -> u64 {
+        lock(&self.writer).next
+    }
+
+    /// Appends a record with one write and returns its number. It is on disk only after [`Journal::sync`].
+    pub fn append(&self, body: RecordBody) -> Result<u64> {
+        let mut writer = lock(&self.writer);
+        self.write(&mut writer, body)
+    }
+
+    /// Appends a record and waits until it is on disk. Threads that wait at the same time share one sync.
+    pub fn append_durable(&self, body: RecordBody) -> Result<u64> {
+        let seq = self.append(body)?;
+        self.sync_to(seq + 1)?;
+        Ok(seq)
+    }
+
+    /// Appends records in order, then waits once for all of them; returns the number of the first.
+    pub fn append_all_durable(&self, bodies: impl IntoIterator<Item = RecordBody>) -> Result<u64> {
+        let (first, next) = {
+            let mut writer = lock(&self.writer);
+            let first = writer.next;
+            for body in bodies {
+                self.write(&mut writer, body)?;
+            }
+            (first, writer.next)
+        };
+        self.sync_to(next)?;
+        Ok(first)
+    }
+
+    /// Waits until all that was appended is on disk.
+    pub fn sync(&self) -> Result<()> {
+        self.sync_to(self.count())
+    }
+
+    /// Waits until records below `next` are on disk.
+    fn sync_to(&self, next: u64) -> Result<()> {
+        let mut synced = lock(&self.synced);
+        if *synced >= next {
+            return Ok(());
+        }
+        // Everything written before the sync starts is covered by it, not only our own record.
+        let covered = {
+            let writer = lock(&self.writer);
+            if writer.poisoned {
+                return Err(self.poisoned());
+            }
+            writer.next
+        };
+        if let Err(error) = self.sync_handle.sync_data() {
+            // After a failed sync the system may have dropped the pages: a later success would prove nothing.
+            lock(&self.writer).poisoned = true;
+            return Err(io("sync", &self.path)(error));
+        }
+        *synced = covered;
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut Writer, body: RecordBody) -> Result<u64> {
+        if writer.poisoned {
+            return Err(self.poisoned());
+        }
+        let seq = writer.next;
+        let record = JournalRecord {
+            v: JOURNAL_VERSION,
+            seq,
+            ts: format_millis(self.clock.now_ms()),
+            body,
+        };
+        let line = encode(&record)?;
+        if let Err(error) = writer.file.write_all(&line) {
+            // A record may be there in part; without it the journal is as before.
+            writer.poisoned = writer.file.set_len(writer.len).is_err();
+            return Err(io("write", &self.path)(error));
+        }
+        writer.next += 1;
+        writer.len += line.len() as u64;
+        Ok(seq)
+    }
+
+    fn poisoned(&self) -> StateError {
+        StateError::JournalPoisoned {
+            path: self.path.clone(),
+        }
+    }
+}
+
+/// Reads and checks a journal without changing it; also while its owner is writing.
+pub fn read_journal(path: &Path) -> Result<JournalContent> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(io("read", path))?;
+    decode(path, &bytes)
+}
+
+fn decode(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
+    let mut records: Vec<JournalRecord> = Vec::new();
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let rest = &bytes[offset..];
+        let newline = rest.iter().position(|byte| *byte == b'\n');
+        let end = newline.map_or(rest.len(), |at| at + 1);
+        let line = records.len() as u64 + 1;
+        let is_last = end == rest.len();
+        let record = match newline {
+            Some(at) => decode_line(&rest[..at], records.len() as u64),
+            None => Err(Damage::Shape),
+        };
+        match record {
+            Ok(record) => records.push(record),
+            // A checksum that fits means that the record was written whole: then it isn't torn, whatever else is wrong.
+            Err(Damage::Checksum | Damage::Shape) if is_last => {
+                let torn = TornTail {
+                    line,
+                    offset: offset as u64,
+                    len: rest.len() as u64,
+                };
+                return Ok(JournalContent {
+                    records,
+                    torn: Some(torn),
+                    intact: offset as u64,
+                });
+            }
+            Err(damage) => {
+                let (path, offset) = (path.to_owned(), offset as u64);
+                return Err(StateError::JournalDamaged {
+                    path,
+                    line,
+                    offset,
+                    damage,
+                });
+            }
+        }
+        offset += end;
+    }
+    Ok(JournalContent {
+        records,
+        torn: None,
+        intact: bytes.len() as u64,
+    })
+}
+
+fn decode_line(line: &[u8], expected: u64) -> std::result::Result<JournalRecord, Damage> {
+    const MEMBER: &[u8] = b"\"crc\":\"";
+    const MEMBER_LEN: usize = MEMBER.len() + 8 + 2;
+    // No member before `crc` can hold a quote followed by `crc`, so the first occurrence is the member.
+    let at = line
+        .windows(MEMBER.len())
+        .position(|window| window == MEMBER)
+        .ok_or(Damage::Shape)?;
+    let member = line.get(at..at + MEMBER_LEN).ok_or(Damage::Shape)?;
+    let (digits, closing) = member[MEMBER.len()..].split_at(8);
+    if closing != b"\"," {
+        return Err(Damage::Shape);
+    }
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&line[..at]), &line[at + MEMBER_LEN..]);
+    if digits != format!("{crc:08x}").as_bytes() {
+        return Err(Damage::Checksum);
+    }
+    let head: Head = serde_json::from_slice(line).map_err(|error| Damage::Unreadable(error.to_string()))?;
+    if head.v != JOURNAL_VERSION {
+        return Err(Damage::Version(head.v));
+    }
+    if head.seq != expected {
+        return Err(Damage::Sequence {
+            expected,
+            found: head.seq,
+        });
+    }
+    serde_json::from_slice(line).map_err(|error| Damage::Unreadable(error.to_string()))
+}
+
+#[derive(serde::Deserialize)]
+struct Head {
+    v: u32,
+    seq: u64,
+}
+
+/// The line of a record, newline included.
+fn encode(record: &JournalRecord) -> Result<Vec<u8>> {
+    /// The members before `crc`, in the order of [`JournalRecord`].
+    #[derive(Serialize)]
+    struct Before<'a> {
+        v: u32,
+        seq: u64,
+        ts: &'a str,
+    }
+    let unserializable = |reason: String| StateError::Unserializable { reason };
+    let plain = serde_json::to_string(record).map_err(|error| unserializable(error.to_string()))?;
+    // What we can't read back must not get in: an infinite number or a too deep list would make the run unreadable.
+    match serde_json::from_str::<JournalRecord>(&plain) {
+        Ok(read) if read == *record => {}
+        Ok(_) => return Err(unserializable("it reads back differently".to_owned())),
+        Err(error) => return Err(unserializable(error.to_string())),
+    }
+    let before = Before {
+        v: record.v,
+        seq: record.seq,
+        ts: &record.ts,
+    };
+    let mut before = serde_json::to_string(&before).map_err(|error| unserializable(error.to_string()))?;
+    before.pop();
+    before.push(',');
+    let Some(after) = plain.strip_prefix(before.as_str()) else {
+        return Err(unserializable("its members are not in order".to_owned()));
+    };
+    let crc = crc32c::crc32c(plain.as_bytes());
+    Ok(format!("{before}\"crc\":\"{crc:08x}\",{after}\n").into_bytes())
+}
+
+/// A panic while a lock is held leaves counters that are still true: each is set after its write.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

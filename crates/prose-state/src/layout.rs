@@ -1,0 +1,405 @@
+//! Where things lie: the run directory, the same tree for each called program, the lock.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use prose_model::{EffectId, RunId};
+
+use crate::error::io;
+use crate::fs::{create_dir, sync_dir};
+use crate::values::digest_of;
+use crate::{Clock, Result, RunIds, StateError, clock};
+
+/// A run's directory, `.prose/runs/{id}/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// The tree of one program: the run directory itself, or a folder below `imports/` with the same structure (seed,
+/// "Imports Recursive Structure").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramDir {
+    path: PathBuf,
+    relative: String,
+}
+
+/// Exclusive ownership of a run; ends with the value or the process.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: File,
+}
+
+impl RunDir {
+    /// Creates the directory of a new run with all its folders below `project_root`, and takes its lock. The id is
+    /// made of the time and of `ids`.
+    pub fn create(
+        project_root: &Path,
+        clock: &dyn Clock,
+        ids: &dyn RunIds,
+    ) -> Result<(RunDir, RunId, RunLock)> {
+        let runs = RunDir::runs(project_root);
+        create_dir(&runs)?;
+        let now = clock.now_ms();
+        // A taken id is unlikely; that a hundred are means that the generator is broken, and the last error says so.
+        let mut tries = 0;
+        let (path, id) = loop {
+            let id = clock::run_id(now, &ids.random6());
+            let path = runs.join(id.as_str());
+            match std::fs::create_dir(&path) {
+                Ok(()) => break (path, id),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+                Err(error) => return Err(io("create", path)(error)),
+            }
+        };
+        let dir = RunDir { path };
+        // IMPORTANT: locked before anything else, so that nobody takes the half-made run for a crashed one.
+        let lock = dir.lock()?;
+        for folder in [
+            "values",
+            "staging",
+            "attachments",
+            "bindings",
+            "agents",
+            "imports",
+        ] {
+            create_dir(&dir.path.join(folder))?;
+        }
+        sync_dir(&dir.path)?;
+        sync_dir(&runs)?;
+        Ok((dir, id, lock))
+    }
+
+    /// A run's directory that exists.
+    pub fn at(path: &Path) -> Result<RunDir> {
+        if path.is_dir() {
+            Ok(RunDir {
+                path: path.to_owned(),
+            })
+        } else {
+            Err(StateError::NoRun {
+                path: path.to_owned(),
+            })
+        }
+    }
+
+    /// The directory of a run by its id.
+    pub fn find(project_root: &Path, id: &RunId) -> Result<RunDir> {
+        let path = RunDir::runs(project_root).join(safe_file_name(id.as_str()));
+        RunDir::at(&path)
+    }
+
+    /// The folder of all runs of a project.
+    pub fn runs(project_root: &Path) -> PathBuf {
+        project_root.join(".prose").join("runs")
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.jsonl")
+    }
+
+    /// The bundle that the run executes.
+    pub fn bundle(&self) -> PathBuf {
+        self.path.join("bundle.json")
+    }
+
+    /// The value store.
+    pub fn values(&self) -> PathBuf {
+        self.path.join("values")
+    }
+
+    /// Folder for large values of database states.
+    pub fn attachments(&self) -> PathBuf {
+        self.path.join("attachments")
+    }
+
+    /// The tree of a called program, by its path as in [`prose_model::BindingRef::program`]; the entry's for an empty
+    /// path. Nothing is created.
+    pub fn program(&self, path: &[String]) -> Result<ProgramDir> {
+        let mut dir = self.path.clone();
+        let mut relative = String::new();
+        for name in path {
+            let name = name.strip_prefix("imports/").unwrap_or(name);
+            if name.is_empty() || name.starts_with('.') || safe_file_name(name) != name {
+                return Err(StateError::BadProgramFolder {
+                    name: name.to_owned(),
+                });
+            }
+            dir.extend(["imports", name]);
+            relative.push_str("imports/");
+            relative.push_str(name);
+            relative.push('/');
+        }
+        Ok(ProgramDir { path: dir, relative })
+    }
+
+    /// Creates and returns the folder that a session under a lease writes into. A session that still writes after its
+    /// lease has passed on does so into a folder that nobody reads any more.
+    pub fn staging(&self, lease: u64, effect: &EffectId) -> Result<PathBuf> {
+        let dir = self.staging_path(lease, effect);
+        create_dir(&dir)?;
+        Ok(dir)
+    }
+
+    /// Where [`RunDir::staging`] is or was: to find what a session wrote under an earlier lease.
+    pub fn staging_path(&self, lease: u64, effect: &EffectId) -> PathBuf {
+        // Effect ids hold slashes and can be long.
+        let name = &digest_of(effect.as_str().as_bytes()).as_str()[..16].to_owned();
+        self.path.join("staging").join(lease.to_string()).join(name)
+    }
+
+    /// Removes what sessions staged; for the end of a run.
+    pub fn clear_staging(&self) -> Result<()> {
+        let staging = self.path.join("staging");
+        match std::fs::remove_dir_all(&staging) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", staging)(error)),
+            _ => create_dir(&staging),
+        }
+    }
+
+    /// Takes the run for this process.
+    ///
+    /// # Errors
+    /// [`StateError::Locked`] with the owner's process id when it is taken.
+    pub fn lock(&self) -> Result<RunLock> {
+        let path = self.path.join("lock");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StateError::Locked {
+                    run: self.path.clone(),
+                    pid: read_pid(&mut file),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(io("lock", path)(error)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(io("write", &path))?;
+        Ok(RunLock { _file: file })
+    }
+}
+
+/// The process that owns the run at this moment: none when nobody does, `Some(None)` when it can't be told who.
+pub fn lock_owner(dir: &RunDir) -> Result<Option<Option<u32>>> {
+    let path = dir.path().join("lock");
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io("open", path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(read_pid(&mut file))),
+        Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
+    }
+}
+
+impl ProgramDir {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path from the run directory with `/`, ending in one; empty for the entry program.
+    pub fn relative(&self) -> &str {
+        &self.relative
+    }
+
+    /// The program's text.
+    pub fn program(&self) -> PathBuf {
+        self.path.join("program.prose")
+    }
+
+    /// The projection for people and other tools.
+    pub fn state(&self) -> PathBuf {
+        self.path.join("state.md")
+    }
+
+    /// The folder of binding files.
+    pub fn bindings(&self) -> PathBuf {
+        self.path.join("bindings")
+    }
+
+    /// The folder of agents whose memory dies with the run.
+    pub fn agents(&self) -> PathBuf {
+        self.path.join("agents")
+    }
+
+    /// Creates the folders.
+    pub fn create(&self) -> Result<()> {
+        for folder in ["bindings", "agents", "imports"] {
+            create_dir(&self.path.join(folder))?;
+        }
+        Ok(())
+    }
+}
+
+/// A file name for any text: letters, digits, `_`, `-`, `.`, `=` and everything outside ASCII stay, the rest is
+/// percent-encoded. A leading dot, a name that Windows reserves, and what is too long for a file system are changed
+/// too, so that different texts keep different names.
+pub fn safe_file_name(text: &str) -> String {
+    const LONGEST: usize = 180;
+    let mut name = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let keep = match c {
+            '_' | '-' | '=' => true,
+            '.' => at > 0 && at + 1 < text.len(),
+            _ => c.is_alphanumeric(),
+        };
+        if keep {
+            name.push(c);
+        } else {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                name.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    if is_reserved(&name) || name.is_empty() {
+        name.push('%');
+    }
+    if name.len() > LONGEST {
+        let mut cut = LONGEST;
+        while !name.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        name.truncate(cut);
+        name.push('%');
+        name.push_str(&digest_of(text.as_bytes()).as_str()[..16]);
+    }
+    name
+}
+
+/// Names that Windows takes for devices, with any extension.
+fn is_reserved(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    match stem.as_str() {
+        "con" | "prn" | "aux" | "nul" => true,
+        _ => {
+            stem.len() == 4
+                && (stem.starts_with("com") || stem.starts_with("lpt"))
+                && stem.as_bytes()[3].is_ascii_digit()
+        }
+    }
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{FixedIds, ManualClock};
+
+    #[test]
+    fn a_new_run_has_the_layout_of_the_seed() {
+        let root = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(1_768_487_452_345);
+        let (dir, id, _lock) = RunDir::create(root.path(), &clock, &FixedIds::from(1)).unwrap();
+        assert_eq!(id.as_str(), "20260115-143052-000001");
+        assert_eq!(dir.path(), root.path().join(".prose/runs/20260115-143052-000001"));
+        let mut names: Vec<String> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            [
+                "agents",
+                "attachments",
+                "bindings",
+                "imports",
+                "lock",
+                "staging",
+                "values"
+            ]
+        );
+        assert_eq!(RunDir::find(root.path(), &id).unwrap(), dir);
+        assert!(matches!(
+            RunDir::find(root.path(), &"20260115-143052-000002".into()),
+            Err(StateError::NoRun { .. })
+        ));
+    }
+
+    #[test]
+    fn a_taken_id_is_not_used_again() {
+        let root = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(0);
+        let _first = RunDir::create(root.path(), &clock, &FixedIds::from(5)).unwrap();
+        let (_, id, _lock) = RunDir::create(root.path(), &clock, &FixedIds::from(5)).unwrap();
+        assert_eq!(id.as_str(), "19700101-000000-000006");
+    }
+
+    #[test]
+    fn a_held_lock_names_its_owner() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, _, lock) = RunDir::create(root.path(), &ManualClock::at(0), &FixedIds::from(1)).unwrap();
+        let pid = std::process::id();
+        assert_eq!(lock_owner(&dir).unwrap(), Some(Some(pid)));
+        let error = dir.lock().unwrap_err();
+        assert!(
+            error.to_string().contains(&format!("is in use by process {pid}")),
+            "{error}"
+        );
+        drop(lock);
+        assert_eq!(lock_owner(&dir).unwrap(), None);
+        dir.lock().unwrap();
+    }
+
+    #[test]
+    fn program_folders_stay_inside() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(root.path()).unwrap();
+        let nested = dir
+            .program(&["imports/alice--research".into(), "bob--critique__7".into()])
+            .unwrap();
+        assert_eq!(
+            nested.relative(),
+            "imports/alice--research/imports/bob--critique__7/"
+        );
+        assert_eq!(
+            nested.state(),
+            root.path()
+                .join("imports/alice--research/imports/bob--critique__7/state.md")
+        );
+        for name in ["", "..", "a/b", ".hidden", "a\\b"] {
+            assert!(dir.program(&[name.to_owned()]).is_err(), "{name:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn file_names_are_safe_and_distinct(a in ".{0,80}", b in ".{0,80}") {
+            let name = safe_file_name(&a);
+            prop_assert!(!name.is_empty() && !name.starts_with('.') && name.len() < 255);
+            prop_assert!(!name.contains(['/', '\\', ':', '\0', '\n']));
+            prop_assert_eq!(a == b, name == safe_file_name(&b));
+        }
+        #[test]
+        fn identifiers_are_their_own_file_names(name in "[A-Za-z_][A-Za-z0-9_]{4,60}") {
+            prop_assert_eq!(safe_file_name(&name), name);
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! A run as a whole: starting one, taking one up again, looking at all.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use prose_model::{
+    Bundle, Digest, EffectId, Header, JournalRecord, Name, Outcome, RecordBody, RunId, RunOptions, RunStatus,
+    StmtId, Usage, Value,
+};
+use serde::Serialize;
+
+use crate::error::io;
+use crate::fs::{Sync, sync_dir, write_atomic};
+use crate::{
+    Bindings, Clock, Journal, JournalContent, Result, RunDir, RunIds, RunLock, StateError, TornTail,
+    ValueStore, lock_owner, read_journal,
+};
+
+/// What a new run is started with.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// The program's path, as shown to a person.
+    pub program: String,
+    /// What is executed.
+    pub bundle: Arc<Bundle>,
+    /// Values supplied for inputs; those over the inline limit are stored.
+    pub inputs: IndexMap<String, Value>,
+    /// Options that a resume keeps.
+    pub options: RunOptions,
+    /// Version of the engine.
+    pub engine: String,
+}
+
+/// A run that this process owns.
+pub struct Run {
+    /// Its directory.
+    pub dir: RunDir,
+    /// Its journal.
+    pub journal: Arc<Journal>,
+    /// Its values.
+    pub values: ValueStore,
+    /// Its binding files.
+    pub bindings: Bindings,
+    /// Its fixed facts.
+    pub header: Header,
+    /// What it executes.
+    pub bundle: Arc<Bundle>,
+    /// Number of this ownership, from 1; an outcome under another lease comes from an earlier owner.
+    pub lease: u64,
+    /// When the run was first started, in milliseconds since the Unix epoch.
+    pub started_ms: i64,
+    _lock: RunLock,
+}
+
+/// What an earlier process left of a run.
+#[derive(Debug)]
+pub struct Recovered {
+    /// All records, header included, without this process's lease.
+    pub records: Vec<JournalRecord>,
+    /// A last record that was cut because it was unfinished.
+    pub torn: Option<TornTail>,
+    /// Values supplied for inputs after the start, the latest of each name.
+    pub inputs: IndexMap<Name, Value>,
+    /// Effects without an outcome, in issue order; among them such as a cancelled scope has made irrelevant, which
+    /// the replayed machine tells.
+    pub pending: Vec<PendingEffect>,
+    /// How the run ended, when its last owner ended it.
+    pub ended: Option<RunStatus>,
+}
+
+/// An effect that was asked for and has no outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingEffect {
+    /// The effect.
+    pub id: EffectId,
+    /// Where.
+    pub stmt: StmtId,
+    /// `session`, `judge` …
+    pub kind: String,
+    /// Position in the issue order.
+    pub order: u64,
+    /// Digest of what is asked.
+    pub hash: Digest,
+    /// Digest of the memory the session reads.
+    pub memory: Option<Digest>,
+    /// The backend that took it up last, with its lease and what it needs to find it again.
+    pub started: Option<(u64, String, Option<serde_json::Value>)>,
+}
+
+/// One line about a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// The run.
+    pub id: RunId,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// The program's path when it was started; empty when that can't be told.
+    pub program: String,
+    /// The backend; empty when that can't be told.
+    pub backend: String,
+    /// When it was started, RFC 3339.
+    pub started: Option<String>,
+    /// Time of the last record, RFC 3339.
+    pub updated: Option<String>,
+    /// How it stands.
+    pub state: RunState,
+    /// Sessions that have an outcome.
+    pub sessions_done: u32,
+    /// Sessions asked for.
+    pub sessions: u32,
+    /// What all outcomes cost.
+    pub usage: Usage,
+}
+
+/// How a run stands, seen from outside.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunState {
+    /// A process owns it.
+    Running {
+        /// Which, if that can be told.
+        pid: Option<u32>,
+    },
+    /// Its last owner ended it; [`RunStatus::Interrupted`] when no owner did and none is there.
+    Ended {
+        /// How.
+        status: RunStatus,
+    },
+    /// Its journal can't be used.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+    /// It has no journal: another OpenProse tool made it.
+    Foreign,
+}
+
+impl Run {
+    /// Creates a run below `project_root`: directory, lock, bundle, program text, header and first lease, all on disk
+    /// when this returns.
+    pub fn create(project_root: &Path, new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
+        let (dir, run_id, lock) = RunDir::create(project_root, &*clock, ids)?;
+        let values = ValueStore::open(&dir.values())?;
+        let bundle_path = dir.bundle();
+        let bundle = serde_json::to_vec(&*new.bundle).map_err(|error| StateError::Unserializable {
+            reason: error.to_string(),
+        })?;
+        write_atomic(&bundle_path, &bundle, Sync::Durable)?;
+        write_atomic(
+            &dir.program(&[])?.program(),
+            entry_text(&new.bundle).as_bytes(),
+            Sync::Durable,
+        )?;
+        let inputs = new
+            .inputs
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), values.externalize(value)?)))
+            .collect::<Result<_>>()?;
+        let header = Header {
+            run_id,
+            program: new.program,
+            bundle: new.bundle.digest.clone(),
+            engine: new.engine,
+            inputs,
+            options: new.options,
+        };
+        let started_ms = clock.now_ms();
+        let journal = Journal::create(&dir.journal(), clock)?;
+        // IMPORTANT: bundle and values are on disk before the header that names them.
+        journal.append_all_durable([
+            RecordBody::Header(Box::new(header.clone())),
+            RecordBody::Lease {
+                lease: 1,
+                pid: std::process::id(),
+            },
+        ])?;
+        sync_dir(dir.path())?;
+        let bindings = Bindings::new(dir.clone(), values.clone());
+        let (journal, bundle) = (Arc::new(journal), new.bundle);
+        Ok(Run {
+            dir,
+            journal,
+            values,
+            bindings,
+            header,
+            bundle,
+            lease: 1,
+            started_ms,
+            _lock: lock,
+        })
+    }
+
+    /// Takes up a run that stopped, crashed or waits: lock, checked journal, bundle, the next lease. Whether a run
+    /// that ended may go on is the caller's to decide, see [`Recovered::ended`].
+    pub fn open(dir: RunDir, clock: Arc<dyn Clock>) -> Result<(Run, Recovered)> {
+        let lock = dir.lock()?;
+        let path = dir.journal();
+        if !path.exists() {
+            return Err(StateError::NoHeader {
+                path: dir.path().to_owned(),
+            });
+        }
+        let (journal, content) = Journal::open(&path, clock)?;
+        let Some(RecordBody::Header(header)) = content.records.first().map(|record| &record.body) else {
+            return Err(StateError::NoHeader {
+                path: dir.path().to_owned(),
+            });
+        };
+        let header = (**header).clone();
+        let bundle = read_bundle(&dir, &header)?;
+        let values = ValueStore::open(&dir.values())?;
+        let started_ms = content
+            .records
+            .first()
+            .and_then(|record| crate::clock::parse_ms(&record.ts))
+            .unwrap_or(0);
+        let lease = last_lease(&content.records) + 1;
+        journal.append_durable(RecordBody::Lease {
+            lease,
+            pid: std::process::id(),
+        })?;
+        let bindings = Bindings::new(dir.clone(), values.clone());
+        let run = Run {
+            dir,
+            journal: Arc::new(journal),
+            values,
+            bindings,
+            header,
+            bundle,
+            lease,
+            started_ms,
+            _lock: lock,
+        };
+        Ok((run, recover(content)))
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.header.run_id
+    }
+}
+
+/// Says how every run of a project stands, the newest first. Runs that can't be read are among them.
+pub fn list_runs(project_root: &Path) -> Result<Vec<RunSummary>> {
+    let runs = RunDir::runs(project_root);
+    let entries = match std::fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io("read", runs)(error)),
+    };
+    let mut summaries = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(io("read", &runs))?.path();
+        if path.is_dir() {
+            summaries.push(run_summary(&RunDir::at(&path)?));
+        }
+    }
+    // Ids begin with the time.
+    summaries.sort_by(|a, b| b.id.cmp(&a.id));
+    Ok(summaries)
+}
+
+/// Says how a run stands; changes nothing, also while the run goes on.
+pub fn run_summary(dir: &RunDir) -> RunSummary {
+    let name = dir
+        .path()
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let mut summary = RunSummary {
+        id: RunId::from(name),
+        dir: dir.path().to_owned(),
+        program: String::new(),
+        backend: String::new(),
+        started: None,
+        updated: None,
+        state: RunState::Foreign,
+        sessions_done: 0,
+        sessions: 0,
+        usage: Usage::default(),
+    };
+    let journal = dir.journal();
+    if !journal.exists() {
+        return summary;
+    }
+    // IMPORTANT: the lock is looked at first. The other way round, a run that ends in between seems interrupted.
+    let owner = lock_owner(dir).unwrap_or_default();
+    let content = match read_journal(&journal) {
+        Ok(content) => content,
+        Err(error) => {
+            summary.state = RunState::Unreadable {
+                reason: error.to_string(),
+            };
+            return summary;
+        }
+    };
+    let mut sessions = std::collections::HashSet::new();
+    for record in &content.records {
+        summary.updated = Some(record.ts.clone());
+        match &record.body {
+            RecordBody::Header(header) => {
+                summary.started = Some(record.ts.clone());
+                summary.program = header.program.clone();
+                summary.backend = header.options.backend.clone();
+            }
+            RecordBody::Issued { id, kind, .. } if kind == "session" && sessions.insert(id.clone()) => {
+                summary.sessions += 1;
+            }
+            RecordBody::Outcome { id, outcome, .. } => {
+                summary.usage.add(&usage(outcome));
+                summary.sessions_done += u32::from(sessions.contains(id));
+            }
+            _ => {}
+        }
+    }
+    summary.state = match (owner, ended(&content.records)) {
+        (_, Some(status)) => RunState::Ended { status },
+        (Some(pid), None) => RunState::Running { pid },
+        (None, None) => RunState::Ended {
+            status: RunStatus::Interrupted,
+        },
+    };
+    summary
+}
+
+fn recover(content: JournalContent) -> Recovered {
+    let mut inputs = IndexMap::new();
+    let mut pending: IndexMap<EffectId, PendingEffect> = IndexMap::new();
+    for record in &content.records {
+        match &record.body {
+            RecordBody::Input { name, value } => {
+                inputs.insert(name.clone(), value.clone());
+            }
+            RecordBody::Issued {
+                id,
+                stmt,
+                kind,
+                order,
+                hash,
+                memory,
+            } => {
+                let effect = PendingEffect {
+                    id: id.clone(),
+                    stmt: stmt.clone(),
+                    kind: kind.clone(),
+                    order: *order,
+                    hash: hash.clone(),
+                    memory: memory.clone(),
+                    started: None,
+                };
+                pending.insert(id.clone(), effect);
+            }
+            RecordBody::Started {
+                id,
+                lease,
+                backend,
+                handle,
+            } => {
+                if let Some(effect) = pending.get_mut(id) {
+                    effect.started = Some((*lease, backend.clone(), handle.clone()));
+                }
+            }
+            RecordBody::Outcome { id, .. } => {
+                pending.shift_remove(id);
+            }
+            RecordBody::Header(_)
+            | RecordBody::Lease { .. }
+            | RecordBody::Cancel { .. }
+            | RecordBody::End { .. } => {}
+        }
+    }
+    let mut pending: Vec<PendingEffect> = pending.into_values().collect();
+    pending.sort_by_key(|effect| effect.order);
+    let ended = ended(&content.records);
+    Recovered {
+        ended,
+        inputs,
+        pending,
+        torn: content.torn,
+        records: content.records,
+    }
+}
+
+/// How the last owner ended the run.
+fn ended(records: &[JournalRecord]) -> Option<RunStatus> {
+    records.iter().rev().find_map(|record| match &record.body {
+        RecordBody::End { status } => Some(Some(*status)),
+        RecordBody::Lease { .. } => Some(None),
+        _ => None,
+    })?
+}
+
+fn last_lease(records: &[JournalRecord]) -> u64 {
+    let leases = records.iter().map(|record| match &record.body {
+        RecordBody::Lease { lease, .. }
+        | RecordBody::Started { lease, .. }
+        | RecordBody::Outcome { lease, .. } => *lease,
+        _ => 0,
+    });
+    leases.max().unwrap_or(0)
+}
+
+fn usage(outcome: &Outcome) -> Usage {
+    match outcome {
+        Outcome::Session(session) => session.usage,
+        Outcome::Failed(failure) => failure.usage,
+        Outcome::Verdict(verdict) => verdict.usage,
+        Outcome::Decoded { .. } | Outcome::Input { .. } | Outcome::Slept | Outcome::Cancelled => {
+            Usage::default()
+        }
+    }
+}
+
+fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
+    let path = dir.bundle();
+    let bytes = std::fs::read(&path).map_err(io("read", &path))?;
+    let bad = |reason: String| StateError::BundleDamaged {
+        path: path.clone(),
+        reason,
+    };
+    let bundle: Bundle = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+    if bundle.digest == header.bundle {
+        Ok(Arc::new(bundle))
+    } else {
+        Err(bad(format!(
+            "this is bundle {}, but the run was started with {}",
+            bundle.digest, header.bundle
+        )))
+    }
+}
+
+fn entry_text(bundle: &Bundle) -> &str {
+    let file = bundle
+        .programs
+        .get(bundle.entry)
+        .map_or(0, |program| program.file as usize);
+    bundle.files.get(file).map_or("", |file| &file.text)
+}

@@ -1,0 +1,417 @@
+//! The value store: immutable content under the SHA-256 of its bytes.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prose_model::{Digest, INLINE_LIMIT, Text, TextPart, TextRef, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::io;
+use crate::fs::{Sync, create_dir, write_atomic};
+use crate::{Result, StateError};
+
+/// Longest summary, in characters.
+const SUMMARY_LIMIT: usize = 120;
+
+/// Content by digest, in a folder.
+#[derive(Debug, Clone)]
+pub struct ValueStore {
+    dir: PathBuf,
+}
+
+impl ValueStore {
+    /// The store in a folder, which is created when missing.
+    pub fn open(dir: &Path) -> Result<ValueStore> {
+        create_dir(dir)?;
+        Ok(ValueStore { dir: dir.to_owned() })
+    }
+
+    /// Stores content and returns its name. When this returns the content is on disk. The same content is stored once.
+    pub fn put(&self, content: &[u8]) -> Result<Digest> {
+        let digest = digest_of(content);
+        let path = self.dir.join(digest.as_str());
+        // Presence is no proof: damage is repaired by the next one who has the content at hand.
+        let present = path
+            .metadata()
+            .is_ok_and(|file| file.len() == content.len() as u64)
+            && self.verify(&digest).is_ok();
+        if !present {
+            write_atomic(&path, content, Sync::Durable)?;
+        }
+        Ok(digest)
+    }
+
+    /// Stores text and returns a reference to it.
+    pub fn put_text(&self, text: &str) -> Result<TextRef> {
+        Ok(TextRef {
+            sha256: self.put(text.as_bytes())?,
+            len: text.len() as u64,
+            summary: summarize(text),
+        })
+    }
+
+    /// The content, checked against its name.
+    pub fn get(&self, digest: &Digest) -> Result<Vec<u8>> {
+        let path = self.path(digest)?;
+        let content = fs::read(&path).map_err(|error| self.missing(digest, &path, error))?;
+        if digest_of(&content) == *digest {
+            Ok(content)
+        } else {
+            Err(self.damaged(digest))
+        }
+    }
+
+    /// The content as text, checked against its name.
+    pub fn get_text(&self, digest: &Digest) -> Result<String> {
+        // What is not UTF-8 was never stored as text.
+        String::from_utf8(self.get(digest)?).map_err(|_| self.damaged(digest))
+    }
+
+    /// At most `len` bytes from `offset` on; fewer, or none, at the end. Not checked: checking means reading it all.
+    pub fn read_range(&self, digest: &Digest, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let path = self.path(digest)?;
+        let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
+        file.seek(SeekFrom::Start(offset)).map_err(io("read", &path))?;
+        let mut content = Vec::new();
+        file.take(len as u64)
+            .read_to_end(&mut content)
+            .map_err(io("read", &path))?;
+        Ok(content)
+    }
+
+    /// Checks that the content is there and is what its name says.
+    pub fn verify(&self, digest: &Digest) -> Result<()> {
+        let path = self.path(digest)?;
+        let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
+        let mut hasher = Sha256::new();
+        std::io::copy(&mut file, &mut hasher).map_err(io("read", &path))?;
+        if hex(&hasher.finalize()) == digest.as_str() {
+            Ok(())
+        } else {
+            Err(self.damaged(digest))
+        }
+    }
+
+    /// Where the content lies.
+    pub fn path(&self, digest: &Digest) -> Result<PathBuf> {
+        let name = digest.as_str();
+        // A digest may come from a journal or a session: it must not be able to name another file.
+        if name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            Ok(self.dir.join(name))
+        } else {
+            Err(StateError::BadDigest {
+                name: name.to_owned(),
+            })
+        }
+    }
+
+    /// Text as a value holds it: inline up to [`INLINE_LIMIT`], else stored.
+    pub fn externalize_text(&self, text: &str) -> Result<Text> {
+        if text.len() <= INLINE_LIMIT {
+            Ok(Text::inline(text))
+        } else {
+            Ok(Text::reference(self.put_text(text)?))
+        }
+    }
+
+    /// The value with every inline text over the limit stored, at any depth. References stay what they are.
+    pub fn externalize(&self, value: &Value) -> Result<Value> {
+        Ok(match value {
+            Value::Text(text) => Value::Text(self.externalize_rope(text)?),
+            Value::List(items) => Value::List(Arc::new(
+                items
+                    .iter()
+                    .map(|item| self.externalize(item))
+                    .collect::<Result<_>>()?,
+            )),
+            Value::Record(entries) => Value::Record(Arc::new(
+                entries
+                    .iter()
+                    .map(|(key, item)| Ok((key.clone(), self.externalize(item)?)))
+                    .collect::<Result<_>>()?,
+            )),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Error(_) => value.clone(),
+        })
+    }
+
+    fn externalize_rope(&self, text: &Text) -> Result<Text> {
+        let mut parts = Vec::with_capacity(text.parts.len());
+        for part in &text.parts {
+            match part {
+                TextPart::Inline(inline) if inline.len() > INLINE_LIMIT => {
+                    parts.push(TextPart::Ref(self.put_text(inline)?));
+                }
+                _ => parts.push(part.clone()),
+            }
+        }
+        Ok(Text { parts })
+    }
+
+    /// The whole text, references read.
+    pub fn materialize(&self, text: &Text) -> Result<String> {
+        let mut whole = String::new();
+        for part in &text.parts {
+            match part {
+                TextPart::Inline(inline) => whole.push_str(inline),
+                TextPart::Ref(reference) => whole.push_str(&self.get_text(&reference.sha256)?),
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The value as JSON, references read. A number JSON can't write is null; an error is an object of its fields.
+    pub fn to_json(&self, value: &Value) -> Result<serde_json::Value> {
+        Ok(match value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(flag) => (*flag).into(),
+            Value::Number(number) => json_number(*number),
+            Value::Text(text) => self.materialize(text)?.into(),
+            Value::List(items) => items
+                .iter()
+                .map(|item| self.to_json(item))
+                .collect::<Result<Vec<_>>>()?
+                .into(),
+            Value::Record(entries) => entries
+                .iter()
+                .map(|(key, item)| Ok((key.clone(), self.to_json(item)?)))
+                .collect::<Result<serde_json::Map<_, _>>>()?
+                .into(),
+            Value::Error(error) => serde_json::to_value(&**error).unwrap_or_default(),
+        })
+    }
+
+    /// The value as it stands in a binding file: text as it is, everything else as fenced JSON.
+    pub fn render(&self, value: &Value) -> Result<String> {
+        match value {
+            Value::Text(text) => self.materialize(text),
+            _ => {
+                let json = serde_json::to_string_pretty(&self.to_json(value)?).unwrap_or_default();
+                let fence = crate::binding::fence_for(&json);
+                Ok(format!("{fence}json\n{json}\n{fence}"))
+            }
+        }
+    }
+
+    fn missing(&self, digest: &Digest, path: &Path, error: std::io::Error) -> StateError {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            StateError::ValueMissing {
+                digest: digest.clone(),
+                store: self.dir.clone(),
+            }
+        } else {
+            io("read", path)(error)
+        }
+    }
+
+    fn damaged(&self, digest: &Digest) -> StateError {
+        StateError::ValueDamaged {
+            digest: digest.clone(),
+            store: self.dir.clone(),
+        }
+    }
+}
+
+/// The name of some content.
+pub fn digest_of(content: &[u8]) -> Digest {
+    Digest::from(hex(&Sha256::digest(content)))
+}
+
+/// One line about a text: its first line that says something, without Markdown's marks, cut at a word.
+pub fn summarize(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(|line| {
+            line.trim()
+                .trim_start_matches(['#', '>', '*', '-', '`', ' ', '\u{feff}'])
+                .trim_end()
+        })
+        .find(|line| line.chars().any(char::is_alphanumeric))
+        .unwrap_or_default();
+    // Control characters would let a session's text act on the terminal that shows the summary.
+    let line: String = line
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let Some((cut, _)) = line.char_indices().nth(SUMMARY_LIMIT) else {
+        return line;
+    };
+    let cut = line[..cut].rfind(' ').filter(|at| *at > 0).unwrap_or(cut);
+    format!("{}…", line[..cut].trim_end())
+}
+
+/// Whole numbers without a fraction, as a person writes them.
+fn json_number(number: f64) -> serde_json::Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
+        (number as i64).into()
+    } else {
+        serde_json::Number::from_f64(number).map_or(serde_json::Value::Null, serde_json::Value::Number)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, ValueStore) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = ValueStore::open(&dir.path().join("values")).unwrap();
+        (dir, store)
+    }
+
+    #[test]
+    fn same_content_is_stored_once_and_named_by_sha256() {
+        let (_dir, store) = store();
+        let digest = store.put(b"abc").unwrap();
+        assert_eq!(
+            digest.as_str(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(store.put(b"abc").unwrap(), digest);
+        assert_eq!(fs::read_dir(&store.dir).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn damage_and_absence_are_told_apart_and_put_repairs() {
+        let (_dir, store) = store();
+        let digest = store.put(b"some content").unwrap();
+        fs::write(store.path(&digest).unwrap(), b"same content").unwrap();
+        assert!(matches!(store.get(&digest), Err(StateError::ValueDamaged { .. })));
+        assert!(matches!(
+            store.verify(&digest),
+            Err(StateError::ValueDamaged { .. })
+        ));
+        store.put(b"some content").unwrap();
+        assert_eq!(store.get(&digest).unwrap(), b"some content");
+        fs::remove_file(store.path(&digest).unwrap()).unwrap();
+        assert!(matches!(store.get(&digest), Err(StateError::ValueMissing { .. })));
+    }
+
+    #[test]
+    fn a_digest_names_no_other_file() {
+        let (_dir, store) = store();
+        for name in [
+            "../journal.jsonl",
+            "",
+            "ABC",
+            &"A".repeat(64),
+            &format!("{}/", "a".repeat(63)),
+        ] {
+            assert!(
+                matches!(store.get(&Digest::from(name)), Err(StateError::BadDigest { .. })),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn text_over_the_limit_becomes_a_reference_with_a_summary() {
+        let (_dir, store) = store();
+        let at_limit = "é".repeat(INLINE_LIMIT / 2);
+        assert_eq!(
+            store.externalize_text(&at_limit).unwrap().as_inline().unwrap(),
+            at_limit
+        );
+        let over = format!("# The *findings*\n\n{}", "x".repeat(INLINE_LIMIT));
+        let value = Value::list(vec![Value::text(over.as_str()), Value::Bool(true)]);
+        let Value::List(items) = store.externalize(&value).unwrap() else {
+            panic!("a list stays a list")
+        };
+        let Value::Text(text) = &items[0] else {
+            panic!("a text stays a text")
+        };
+        let [TextPart::Ref(reference)] = text.parts.as_slice() else {
+            panic!("{text:?}")
+        };
+        assert_eq!(
+            (reference.len, reference.summary.as_str()),
+            (over.len() as u64, "The *findings*")
+        );
+        assert_eq!(store.materialize(text).unwrap(), over);
+        assert_eq!(store.read_range(&reference.sha256, 2, 3).unwrap(), b"The");
+        assert_eq!(
+            store
+                .read_range(&reference.sha256, over.len() as u64 + 9, 3)
+                .unwrap(),
+            b""
+        );
+    }
+
+    #[test]
+    fn summaries_are_one_short_line() {
+        assert_eq!(summarize("\n\n---\n> Quoted *text*\nmore"), "Quoted *text*");
+        assert_eq!(summarize("```\n***\n"), "");
+        assert_eq!(summarize("a\u{1b}[31mb"), "a [31mb");
+        let long = summarize(&"word ".repeat(100));
+        assert!(
+            long.ends_with("word…") && long.chars().count() <= SUMMARY_LIMIT + 1,
+            "{long}"
+        );
+        assert_eq!(summarize(&"x".repeat(500)).chars().count(), SUMMARY_LIMIT + 1);
+    }
+
+    #[test]
+    fn json_reads_as_a_person_writes() {
+        let (_dir, store) = store();
+        let value = Value::record([
+            ("n".to_owned(), Value::Number(3.0)),
+            ("x".to_owned(), Value::Number(0.1)),
+            ("none".to_owned(), Value::Null),
+            ("list".to_owned(), Value::list(vec![Value::text("a```b")])),
+        ]);
+        expect_test::expect![[r#"
+            ````json
+            {
+              "n": 3,
+              "x": 0.1,
+              "none": null,
+              "list": [
+                "a```b"
+              ]
+            }
+            ````"#]]
+        .assert_eq(&store.render(&value).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn content_round_trips(content in proptest::collection::vec(any::<u8>(), 0..5000)) {
+            let (_dir, store) = store();
+            let digest = store.put(&content).unwrap();
+            store.verify(&digest).unwrap();
+            prop_assert_eq!(store.get(&digest).unwrap(), content);
+        }
+
+        #[test]
+        fn text_round_trips(parts in proptest::collection::vec(("\\PC{0,40}", 0usize..400), 0..4)) {
+            let (_dir, store) = store();
+            let mut text = Text::default();
+            let mut whole = String::new();
+            for (piece, times) in parts {
+                let piece = piece.repeat(times);
+                text.push(&store.externalize_text(&piece).unwrap());
+                whole.push_str(&piece);
+            }
+            let Value::Text(stored) = store.externalize(&Value::Text(text)).unwrap() else { panic!("text") };
+            prop_assert_eq!(stored.len(), whole.len() as u64);
+            prop_assert!(stored.parts.iter().all(
+                |part| !matches!(part, TextPart::Inline(inline) if inline.len() > INLINE_LIMIT)
+            ));
+            prop_assert_eq!(store.materialize(&stored).unwrap(), whole);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Starting, leaving and taking up runs.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{bundle, issued, outcome};
+use prose_model::*;
+use prose_state::{FixedIds, ManualClock, NewRun, Run, RunDir, RunState, StateError, list_runs, run_summary};
+
+const START: i64 = 1_768_487_452_345;
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(START))
+}
+
+fn create(root: &Path, id: u64) -> Run {
+    let new = NewRun {
+        program: "main.prose".into(),
+        bundle: bundle("session \"a\"\n"),
+        inputs: [("topic".to_owned(), Value::text("x".repeat(5000)))]
+            .into_iter()
+            .collect(),
+        options: RunOptions {
+            backend: "simulate".into(),
+            ..RunOptions::default()
+        },
+        engine: "test".into(),
+    };
+    Run::create(root, new, clock(), &FixedIds::from(id)).unwrap()
+}
+
+#[test]
+fn a_run_is_taken_up_where_it_was_left() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    assert_eq!(
+        fs::read_to_string(run.dir.path().join("program.prose")).unwrap(),
+        "session \"a\"\n"
+    );
+    assert_eq!((run.lease, run.started_ms), (1, START));
+    for (id, order) in [("a", 0), ("b", 1), ("c", 2)] {
+        run.journal.append(issued(id, order)).unwrap();
+    }
+    let started = |id: &str, lease| RecordBody::Started {
+        id: id.into(),
+        lease,
+        backend: "acp".into(),
+        handle: Some(serde_json::json!({"session": 7})),
+    };
+    run.journal.append(started("c", 1)).unwrap();
+    run.journal.append(outcome("b", 1, Value::text("done"))).unwrap();
+    run.journal
+        .append_durable(RecordBody::Input {
+            name: "go".into(),
+            value: Value::Bool(true),
+        })
+        .unwrap();
+    let (dir, header) = (run.dir.clone(), run.header.clone());
+    drop(run);
+
+    let (run, recovered) = Run::open(dir, clock()).unwrap();
+    assert_eq!((run.lease, run.started_ms, &run.header), (2, START, &header));
+    assert_eq!(run.bundle.files[0].text.as_ref(), "session \"a\"\n");
+    let Value::Text(topic) = &run.header.inputs["topic"] else {
+        panic!("text")
+    };
+    assert!(
+        topic.as_inline().is_none(),
+        "a long input is stored, not written into the header"
+    );
+    assert_eq!(run.values.materialize(topic).unwrap(), "x".repeat(5000));
+    assert_eq!(recovered.records.len(), 8);
+    assert_eq!(recovered.inputs["go"], Value::Bool(true));
+    let pending: Vec<(&str, bool)> = recovered
+        .pending
+        .iter()
+        .map(|effect| (effect.id.as_str(), effect.started.is_some()))
+        .collect();
+    assert_eq!(pending, [("a", false), ("c", true)]);
+    assert_eq!((recovered.torn, recovered.ended), (None, None));
+
+    run.journal
+        .append_durable(RecordBody::End {
+            status: RunStatus::Waiting,
+        })
+        .unwrap();
+    let dir = run.dir.clone();
+    drop(run);
+    let (run, recovered) = Run::open(dir, clock()).unwrap();
+    assert_eq!((run.lease, recovered.ended), (3, Some(RunStatus::Waiting)));
+}
+
+#[test]
+fn a_run_has_one_owner() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let error = Run::open(run.dir.clone(), clock()).err().unwrap();
+    assert!(
+        matches!(error, StateError::Locked { pid: Some(pid), .. } if pid == std::process::id()),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_never_started_or_was_changed_is_not_resumed() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let dir = run.dir.clone();
+    drop(run);
+
+    let other = serde_json::to_vec(&*bundle("session \"b\"\n")).unwrap();
+    let bytes = fs::read(dir.bundle()).unwrap();
+    fs::write(dir.bundle(), other).unwrap();
+    let error = Run::open(dir.clone(), clock()).err().unwrap();
+    assert!(
+        error.to_string().contains("but the run was started with"),
+        "{error}"
+    );
+    fs::write(dir.bundle(), &bytes[..100]).unwrap();
+    assert!(matches!(
+        Run::open(dir.clone(), clock()),
+        Err(StateError::BundleDamaged { .. })
+    ));
+    fs::write(dir.bundle(), bytes).unwrap();
+    Run::open(dir.clone(), clock()).unwrap();
+
+    fs::write(dir.journal(), "").unwrap();
+    assert!(matches!(
+        Run::open(dir.clone(), clock()),
+        Err(StateError::NoHeader { .. })
+    ));
+    fs::remove_file(dir.journal()).unwrap();
+    assert!(matches!(
+        Run::open(dir, clock()),
+        Err(StateError::NoHeader { .. })
+    ));
+    assert!(matches!(
+        RunDir::at(&root.path().join("none")),
+        Err(StateError::NoRun { .. })
+    ));
+}
+
+#[test]
+fn runs_are_listed_with_how_they_stand() {
+    let root = tempfile::tempdir().unwrap();
+    assert_eq!(list_runs(root.path()).unwrap(), []);
+    let done = create(root.path(), 1);
+    done.journal.append(issued("a", 0)).unwrap();
+    done.journal.append(outcome("a", 1, Value::Null)).unwrap();
+    done.journal.append(issued("b", 1)).unwrap();
+    done.journal
+        .append_durable(RecordBody::End {
+            status: RunStatus::Completed,
+        })
+        .unwrap();
+    drop(done);
+    drop(create(root.path(), 2));
+    let running = create(root.path(), 3);
+    let broken = create(root.path(), 4);
+    let journal = broken.dir.journal();
+    drop(broken);
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, text.replacen("main.prose", "Main.prose", 1)).unwrap();
+    fs::create_dir(RunDir::runs(root.path()).join("20260101-000000-aaaaaa")).unwrap();
+
+    let runs = list_runs(root.path()).unwrap();
+    let states: Vec<(&str, String)> = runs
+        .iter()
+        .map(|run| {
+            (
+                &run.id.as_str()[16..],
+                serde_json::to_value(&run.state).unwrap()["state"].to_string(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("000004", "\"unreadable\""),
+        ("000003", "\"running\""),
+        ("000002", "\"ended\""),
+        ("000001", "\"ended\""),
+        ("aaaaaa", "\"foreign\""),
+    ];
+    assert_eq!(states, expected.map(|(id, state)| (id, state.to_owned())));
+    assert_eq!(
+        runs[1].state,
+        RunState::Running {
+            pid: Some(std::process::id())
+        }
+    );
+    assert_eq!(
+        runs[2].state,
+        RunState::Ended {
+            status: RunStatus::Interrupted
+        }
+    );
+    let done = &runs[3];
+    assert_eq!(
+        done.state,
+        RunState::Ended {
+            status: RunStatus::Completed
+        }
+    );
+    assert_eq!(
+        (done.sessions_done, done.sessions, done.usage.input_tokens),
+        (1, 2, 10)
+    );
+    assert_eq!(
+        (done.program.as_str(), done.backend.as_str()),
+        ("main.prose", "simulate")
+    );
+    assert_eq!(done.started.as_deref(), Some("2026-01-15T14:30:52.345Z"));
+    assert_eq!(run_summary(&running.dir), runs[1]);
+}
+
+#[test]
+fn staging_is_by_lease_and_effect() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let first = run.dir.staging(1, &"main/0".into()).unwrap();
+    assert!(first.is_dir());
+    assert_eq!(run.dir.staging_path(1, &"main/0".into()), first);
+    assert_ne!(run.dir.staging_path(2, &"main/0".into()), first);
+    assert_ne!(run.dir.staging_path(1, &"main/1".into()), first);
+    run.dir.clear_staging().unwrap();
+    assert!(!first.exists() && first.parent().unwrap().parent().unwrap().is_dir());
+}
