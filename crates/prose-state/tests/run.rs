@@ -1,5 +1,7 @@
 //! Starting, leaving and taking up runs.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::fs;
