@@ -18,8 +18,11 @@ mod fs;
 mod journal;
 mod layout;
 mod memory;
+mod outline;
 mod program;
+mod projection;
 mod run;
+mod trace;
 mod values;
 
 pub use binding::{BindingFile, Bindings, Staged, binding_file_name, parse_staged};
@@ -31,6 +34,7 @@ pub use journal::{Journal, JournalContent, TornTail, read_journal};
 pub use layout::{ProgramDir, RunDir, RunLock, lock_owner, safe_file_name};
 pub use memory::{AgentMemory, MemoryLock, MemoryRoots};
 pub use program::snippet;
+pub use projection::StateProjection;
 pub use run::{NewRun, PendingEffect, Recovered, Run, RunState, RunSummary, list_runs, run_summary};
 pub use values::{ValueStore, digest_of, summarize};
 
