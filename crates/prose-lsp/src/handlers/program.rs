@@ -1,0 +1,47 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use prose_model::Bundle;
+use tower_lsp::jsonrpc::Result;
+
+use crate::engine::{Cancellable, FileId};
+use crate::main_loop::Snapshot;
+use crate::runs::refused;
+
+/// A program that can be run.
+#[derive(Debug, Clone)]
+pub(crate) struct Runnable {
+    /// Lowered from the open text.
+    pub(crate) bundle: Arc<Bundle>,
+    /// Its path, if it has one.
+    pub(crate) path: Option<PathBuf>,
+    /// What to call it.
+    pub(crate) name: String,
+}
+
+/// The program of a document, for `prose.run`. Refused when the text isn't the version that the person saw, or can't
+/// be run.
+pub(crate) fn program(snapshot: &Snapshot, file: FileId, version: Option<i32>) -> Cancellable<Result<Runnable>> {
+    let document = snapshot.documents.get(file);
+    if let (Some(seen), Some(document)) = (version, &document)
+        && document.version != seen
+    {
+        let now = document.version;
+        return Ok(Err(refused(format!("the program has changed: version {seen} was to be run, it is at {now} now"))));
+    }
+    let key = snapshot.documents.key(file);
+    let path = key.as_ref().and_then(|key| key.path()).map(PathBuf::from);
+    let uri = snapshot.documents.uri(file);
+    let name = uri
+        .as_ref()
+        .and_then(|uri| uri.path().rsplit('/').next())
+        .map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned())
+        .unwrap_or_default();
+    let bundle = match snapshot.analysis.bundle(file)? {
+        Ok(bundle) => bundle,
+        Err(problems) => {
+            return Ok(Err(refused(format!("{name} can't be run: {}", problems.join("; ")))));
+        }
+    };
+    Ok(Ok(Runnable { bundle, path, name }))
+}

@@ -1,0 +1,456 @@
+//! The thread that owns the analysis database.
+//!
+//! It takes one [`Event`] at a time, in the order in which the client's messages arrived. Writes happen here and
+//! nowhere else; reads are handed, each with a snapshot, to a small fixed pool of threads.
+//!
+//! IMPORTANT: a salsa write waits until every clone of the database is dropped. So no snapshot is ever kept on this
+//! thread or in a queue: one is made at the moment an idle worker takes a task, and the worker drops it before it
+//! reports back. A write cancels the readers (their queries unwind at the next salsa call); a cancelled task comes
+//! back and is run again, or is answered with `ContentModified` when its document has changed meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use lsp_types::{Diagnostic, PublishDiagnosticsParams, TextDocumentContentChangeEvent, Url};
+use tokio::sync::oneshot;
+use tower_lsp::jsonrpc::{Error, Result};
+
+use crate::convert;
+use crate::documents::{Documents, FileKey};
+use crate::engine::{Analysis, AnalysisHost, Cancellable, Cancelled, FileId};
+use crate::guard::panic_message;
+use crate::outbox::Outbox;
+use crate::session::Session;
+use crate::watchdog::Watchdog;
+
+/// Everything that can happen to the main loop.
+pub(crate) enum Event {
+    /// `initialize` was answered.
+    Initialized { session: Arc<Session> },
+    /// `textDocument/didOpen`.
+    Opened { uri: Url, version: i32, text: String },
+    /// `textDocument/didChange`.
+    Changed { uri: Url, version: i32, changes: Vec<TextDocumentContentChangeEvent> },
+    /// `textDocument/didClose`.
+    Closed { uri: Url },
+    /// `workspace/didChangeWatchedFiles`: the files that are different now on disk.
+    DiskChanged { uris: Vec<Url> },
+    /// A request that reads the database.
+    Query { uri: Url, basis: Basis, query: Box<dyn Query> },
+    /// A worker is idle again.
+    Idle(Outcome),
+    /// Diagnostics were computed.
+    Diagnosed { file: FileId, revision: u64, items: Vec<Diagnostic> },
+    /// The session is over.
+    Quit,
+    /// Panics inside a turn, so that tests see what happens then.
+    #[cfg(test)]
+    Sabotage,
+}
+
+impl Event {
+    fn name(&self) -> &'static str {
+        match self {
+            Event::Initialized { .. } => "initialized",
+            Event::Opened { .. } => "didOpen",
+            Event::Changed { .. } => "didChange",
+            Event::Closed { .. } => "didClose",
+            Event::DiskChanged { .. } => "didChangeWatchedFiles",
+            Event::Query { query, .. } => query.name(),
+            Event::Idle(_) => "idle",
+            Event::Diagnosed { .. } => "diagnosed",
+            Event::Quit => "quit",
+            #[cfg(test)]
+            Event::Sabotage => "sabotage",
+        }
+    }
+}
+
+/// What a request refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// A position in the text as it was when the request arrived: after an edit the answer would be wrong.
+    Position,
+    /// The document, whatever its text is by now.
+    Document,
+}
+
+/// What a reader may look at.
+pub(crate) struct Snapshot {
+    /// The database at one revision.
+    pub(crate) analysis: Analysis,
+    /// The client's facts.
+    pub(crate) session: Arc<Session>,
+    /// Names of files. Texts come from `analysis`, so that offsets and texts belong together.
+    pub(crate) documents: Arc<Documents>,
+}
+
+/// A read that answers one request.
+pub(crate) trait Query: Send {
+    /// For logs.
+    fn name(&self) -> &'static str;
+    /// Whether somebody still waits for the answer.
+    fn wanted(&self) -> bool;
+    /// Computes and answers.
+    fn run(&mut self, snapshot: &Snapshot, file: FileId) -> Cancellable<()>;
+    /// Answers with an error.
+    fn refuse(&mut self, error: Error);
+}
+
+/// A [`Query`] made of a function and the channel of its answer.
+struct Answering<T, F> {
+    name: &'static str,
+    reply: Option<oneshot::Sender<Result<T>>>,
+    compute: F,
+}
+
+impl<T, F> Query for Answering<T, F>
+where
+    T: Send,
+    F: FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn wanted(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| !reply.is_closed())
+    }
+    fn run(&mut self, snapshot: &Snapshot, file: FileId) -> Cancellable<()> {
+        let answer = (self.compute)(snapshot, file)?;
+        if let Some(reply) = self.reply.take() {
+            // The client may have cancelled meanwhile.
+            let _ = reply.send(answer);
+        }
+        Ok(())
+    }
+    fn refuse(&mut self, error: Error) {
+        if let Some(reply) = self.reply.take() {
+            let _ = reply.send(Err(error));
+        }
+    }
+}
+
+/// Makes a query out of a function, and the receiver of its answer.
+pub(crate) fn query<T: Send + 'static>(
+    name: &'static str,
+    compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
+) -> (Box<dyn Query>, oneshot::Receiver<Result<T>>) {
+    let (tx, rx) = oneshot::channel();
+    (Box::new(Answering { name, reply: Some(tx), compute }), rx)
+}
+
+/// Work for the pool.
+enum Task {
+    Query {
+        file: FileId,
+        /// With [`Basis::Position`], the document's generation when the request arrived.
+        generation: Option<u64>,
+        query: Box<dyn Query>,
+    },
+    Diagnose { file: FileId, revision: u64 },
+}
+
+/// How a task went.
+pub(crate) struct Outcome {
+    /// It was a diagnosis.
+    diagnosis: bool,
+    /// The request that a write has interrupted.
+    interrupted: Option<Interrupted>,
+}
+
+/// A request that has to be looked at again.
+struct Interrupted {
+    file: FileId,
+    generation: Option<u64>,
+    query: Box<dyn Query>,
+}
+
+/// The parts of the server the main loop works with.
+pub(crate) struct Setup {
+    pub(crate) documents: Arc<Documents>,
+    pub(crate) outbox: Outbox,
+    pub(crate) events: Receiver<Event>,
+    /// For the workers, which report through the same channel.
+    pub(crate) sender: Sender<Event>,
+    /// Called when a turn panicked; the loop is over then.
+    pub(crate) on_panic: Box<dyn FnOnce(String) + Send>,
+}
+
+/// Starts the thread. It ends at [`Event::Quit`] or when every sender is gone.
+pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
+    let workers = thread::available_parallelism().map_or(2, usize::from).clamp(2, 4);
+    let (tasks, queue) = std::sync::mpsc::channel();
+    let queue = Arc::new(Mutex::new(queue));
+    for n in 0..workers {
+        let queue = Arc::clone(&queue);
+        let events = setup.sender.clone();
+        thread::Builder::new().name(format!("prose-read-{n}")).spawn(move || work(&queue, &events))?;
+    }
+    thread::Builder::new().name("prose-main-loop".into()).spawn(move || {
+        let Setup { documents, outbox, events, sender: _, on_panic } = setup;
+        let mut watchdog = Watchdog::start();
+        let mut state = Loop {
+            host: AnalysisHost::default(),
+            documents,
+            outbox,
+            session: None,
+            unsynced: BTreeSet::new(),
+            revision: 0,
+            undiagnosed: false,
+            published: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            diagnoses: VecDeque::new(),
+            idle: workers,
+            diagnosing: 0,
+            workers,
+            tasks,
+        };
+        let turns = AssertUnwindSafe(|| state.run(&events, &mut watchdog));
+        if let Err(panic) = std::panic::catch_unwind(turns) {
+            // The database may be half changed: nothing it says can be trusted any more.
+            let what = panic_message(&*panic).to_owned();
+            tracing::error!(what, "the main loop panicked");
+            on_panic(what);
+        }
+    })
+}
+
+fn work(queue: &Mutex<Receiver<(Task, Snapshot)>>, events: &Sender<Event>) {
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((task, snapshot)) = next else { return };
+        let outcome = perform(task, &snapshot, events);
+        // IMPORTANT: before the report, see the module's comment.
+        drop(snapshot);
+        if events.send(Event::Idle(outcome)).is_err() {
+            return;
+        }
+    }
+}
+
+fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
+    match task {
+        Task::Query { file, generation, mut query } => {
+            let run = AssertUnwindSafe(|| query.run(snapshot, file));
+            let interrupted = match std::panic::catch_unwind(run) {
+                Ok(Ok(())) => None,
+                Ok(Err(Cancelled { .. })) => Some(Interrupted { file, generation, query }),
+                Err(panic) => {
+                    let (name, what) = (query.name(), panic_message(&*panic));
+                    tracing::error!(name, what, "a query panicked");
+                    let mut error = Error::internal_error();
+                    error.message = format!("internal error in {name}: {what}").into();
+                    query.refuse(error);
+                    None
+                }
+            };
+            Outcome { diagnosis: false, interrupted }
+        }
+        Task::Diagnose { file, revision } => {
+            match std::panic::catch_unwind(AssertUnwindSafe(|| convert::diagnostics(snapshot, file))) {
+                Ok(Ok(items)) => drop(events.send(Event::Diagnosed { file, revision, items })),
+                // The write asks for all diagnostics anew.
+                Ok(Err(Cancelled { .. })) => {}
+                Err(panic) => tracing::error!(what = panic_message(&*panic), "diagnostics panicked"),
+            }
+            Outcome { diagnosis: true, interrupted: None }
+        }
+    }
+}
+
+/// What the thread owns.
+struct Loop {
+    host: AnalysisHost,
+    documents: Arc<Documents>,
+    outbox: Outbox,
+    /// Known from `initialize` on.
+    session: Option<Arc<Session>>,
+    /// Files whose text in the database is behind.
+    unsynced: BTreeSet<FileId>,
+    /// Counts the writes to the database; diagnostics of an older one are stale.
+    revision: u64,
+    /// The database changed since diagnostics were last asked for.
+    undiagnosed: bool,
+    /// What the client was last told, by file.
+    published: BTreeMap<FileId, (Url, Option<i32>, Vec<Diagnostic>)>,
+    waiting: VecDeque<Task>,
+    diagnoses: VecDeque<Task>,
+    idle: usize,
+    /// Workers busy with diagnostics.
+    diagnosing: usize,
+    workers: usize,
+    tasks: Sender<(Task, Snapshot)>,
+}
+
+impl Loop {
+    fn run(&mut self, events: &Receiver<Event>, watchdog: &mut Watchdog) {
+        loop {
+            // Writes are put off while more messages wait, so that a burst of changes is one write.
+            let event = match events.try_recv() {
+                Ok(event) => event,
+                Err(TryRecvError::Empty) => {
+                    watchdog.turn("settle", || self.settle());
+                    match events.recv() {
+                        Ok(event) => event,
+                        Err(_) => return,
+                    }
+                }
+                Err(TryRecvError::Disconnected) => return,
+            };
+            if matches!(event, Event::Quit) {
+                return;
+            }
+            watchdog.turn(event.name(), || self.turn(event));
+        }
+    }
+
+    fn turn(&mut self, event: Event) {
+        match event {
+            Event::Initialized { session } => self.session = Some(session),
+            Event::Opened { uri, version, text } => {
+                let file = self.documents.open(uri, version, text);
+                self.unsynced.insert(file);
+            }
+            Event::Changed { uri, version, changes } => {
+                let encoding = self.session.as_ref().map(|s| s.encoding).unwrap_or_default();
+                match self.documents.change(&uri, version, &changes, encoding) {
+                    Some(file) => drop(self.unsynced.insert(file)),
+                    None => tracing::warn!(%uri, "change of a document that isn't open"),
+                }
+            }
+            Event::Closed { uri } => self.close(&uri),
+            Event::DiskChanged { uris } => self.disk_changed(&uris),
+            Event::Query { uri, basis, query } => self.enqueue(&uri, basis, query),
+            Event::Idle(outcome) => self.worker_idle(outcome),
+            Event::Diagnosed { file, revision, items } => self.publish(file, revision, items),
+            Event::Quit => {}
+            #[cfg(test)]
+            Event::Sabotage => panic!("sabotaged"),
+        }
+        self.hand_out();
+    }
+
+    fn close(&mut self, uri: &Url) {
+        let Some((file, _)) = self.documents.close(uri) else { return };
+        self.unsynced.insert(file);
+        if let Some((uri, _, items)) = self.published.remove(&file)
+            && !items.is_empty()
+        {
+            self.outbox.publish(PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None });
+        }
+    }
+
+    fn disk_changed(&mut self, uris: &[Url]) {
+        for uri in uris {
+            if let Some(file) = self.documents.id(uri)
+                && self.documents.get(file).is_none()
+            {
+                self.unsynced.insert(file);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, uri: &Url, basis: Basis, mut query: Box<dyn Query>) {
+        match self.documents.id(uri) {
+            Some(file) => {
+                let generation = match basis {
+                    Basis::Position => self.documents.generation(file),
+                    Basis::Document => None,
+                };
+                self.waiting.push_back(Task::Query { file, generation, query });
+            }
+            None => query.refuse(Error::invalid_params(format!("unknown document: {uri}"))),
+        }
+    }
+
+    fn worker_idle(&mut self, outcome: Outcome) {
+        self.idle += 1;
+        self.diagnosing -= usize::from(outcome.diagnosis);
+        if let Some(Interrupted { file, generation, query }) = outcome.interrupted {
+            // In front: it has waited longest.
+            self.waiting.push_front(Task::Query { file, generation, query });
+        }
+    }
+
+    /// Nothing more to read: bring the database up to date and ask for diagnostics.
+    fn settle(&mut self) {
+        self.sync();
+        if std::mem::take(&mut self.undiagnosed) {
+            self.diagnoses.clear();
+            let revision = self.revision;
+            let files = self.documents.open_files().into_iter();
+            self.diagnoses.extend(files.map(|file| Task::Diagnose { file, revision }));
+        }
+        self.hand_out();
+    }
+
+    /// Writes what has changed. Waits until every reader has noticed the cancellation.
+    fn sync(&mut self) {
+        if self.unsynced.is_empty() {
+            return;
+        }
+        for file in std::mem::take(&mut self.unsynced) {
+            let text = match self.documents.get(file) {
+                Some(document) => Some(document.text),
+                None => self.documents.key(file).and_then(read_from_disk),
+            };
+            self.host.set_file(file, text);
+        }
+        self.revision += 1;
+        self.undiagnosed = true;
+    }
+
+    fn hand_out(&mut self) {
+        while self.idle > 0 {
+            let Some(task) = self.next_task() else { return };
+            let Some(session) = self.session.clone() else { return };
+            self.sync();
+            if matches!(task, Task::Diagnose { .. }) {
+                self.diagnosing += 1;
+            }
+            let snapshot =
+                Snapshot { analysis: self.host.analysis(), session, documents: Arc::clone(&self.documents) };
+            if self.tasks.send((task, snapshot)).is_err() {
+                return;
+            }
+            self.idle -= 1;
+        }
+    }
+
+    /// The next task worth doing: requests first, and never all workers busy with diagnostics.
+    fn next_task(&mut self) -> Option<Task> {
+        while let Some(task) = self.waiting.pop_front() {
+            let Task::Query { file, generation, mut query } = task else { return Some(task) };
+            if !query.wanted() {
+                continue;
+            }
+            if generation.is_some() && generation != self.documents.generation(file) {
+                query.refuse(Error::content_modified());
+                continue;
+            }
+            return Some(Task::Query { file, generation, query });
+        }
+        if self.diagnosing + 1 < self.workers { self.diagnoses.pop_front() } else { None }
+    }
+
+    fn publish(&mut self, file: FileId, revision: u64, diagnostics: Vec<Diagnostic>) {
+        if revision != self.revision || !self.unsynced.is_empty() {
+            return;
+        }
+        let Some(document) = self.documents.get(file) else { return };
+        let news = (document.uri, Some(document.version), diagnostics);
+        if self.published.get(&file) != Some(&news) {
+            let (uri, version, diagnostics) = news.clone();
+            self.outbox.publish(PublishDiagnosticsParams { uri, diagnostics, version });
+            self.published.insert(file, news);
+        }
+    }
+}
+
+fn read_from_disk(key: FileKey) -> Option<Arc<str>> {
+    let bytes = std::fs::read(key.path()?).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into())
+}

@@ -1,0 +1,396 @@
+//! Runs started from the editor: commands, questions to the person, and what the client is told.
+//!
+//! Runs live on a tokio runtime of their own. A run that panics ends itself only; the client is told that it was
+//! interrupted. Nothing here touches the analysis database: a run holds an immutable bundle.
+
+mod args;
+mod engine;
+mod protocol;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use lsp_types::request::WorkDoneProgressCreate;
+use lsp_types::{MessageType, NumberOrString, WorkDoneProgressCreateParams};
+use prose_model::{EffectId, Event, Order, RunEvent, RunId, RunStatus};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tower_lsp::jsonrpc::{Error, ErrorCode};
+
+pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
+pub(crate) use self::engine::{Engine, How, NoEngine, RunError, RunSummary, SIMULATE, StartRequest};
+use self::engine::{Control, Question, Started};
+use self::protocol::{InputParams, InputRequest};
+use self::report::{Report, Wants};
+use crate::outbox::Outbox;
+use crate::session::Session;
+
+/// How long a client may take to answer `window/workDoneProgress/create`.
+const PROGRESS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// All runs of this server.
+pub(crate) struct Runs {
+    engine: Arc<dyn Engine>,
+    outbox: Outbox,
+    session: OnceLock<(Arc<Session>, mpsc::UnboundedSender<Report>)>,
+    /// `None` after [`Runs::stop`].
+    runtime: Mutex<Option<tokio::runtime::Runtime>>,
+    handle: tokio::runtime::Handle,
+    table: Arc<Mutex<BTreeMap<RunId, Arc<Run>>>>,
+}
+
+/// A run of this server, going on or ended.
+struct Run {
+    id: RunId,
+    program: String,
+    control: Arc<dyn Control>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// `None` while it goes on.
+    ended: Option<RunStatus>,
+    questions: Vec<Asked>,
+}
+
+/// A question that waits.
+struct Asked {
+    question: Question,
+    /// Dropped when the question is answered, so that a dialog at the client is closed.
+    _open: oneshot::Sender<()>,
+}
+
+impl Runs {
+    /// The table and its runtime.
+    pub(crate) fn new(engine: Arc<dyn Engine>, outbox: Outbox) -> std::io::Result<Runs> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("prose-run")
+            .enable_all()
+            .build()?;
+        let handle = runtime.handle().clone();
+        let runtime = Mutex::new(Some(runtime));
+        Ok(Runs { engine, outbox, session: OnceLock::new(), runtime, handle, table: Arc::default() })
+    }
+
+    /// The client is known: starts reporting. A second call changes nothing.
+    pub(crate) fn begin(&self, session: Arc<Session>) {
+        let (tx, rx) = mpsc::unbounded_channel();
+        let wants = Wants { events: session.extensions.run_event };
+        if self.session.set((session, tx)).is_ok() {
+            tokio::spawn(report::report(rx, self.outbox.clone(), wants));
+        }
+    }
+
+    /// Ends all runs without waiting: they can be resumed.
+    pub(crate) fn stop(&self) {
+        if let Some(runtime) = lock(&self.runtime).take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    /// Refuses what the person has not allowed. `backend` is the one asked for, by the command or the configuration.
+    pub(crate) fn check_trust(session: &Session, backend: Option<&str>) -> Result<(), Error> {
+        if session.options.trusted || backend == Some(SIMULATE) {
+            return Ok(());
+        }
+        Err(refused(
+            "This workspace is not trusted, so its programs can't be run. Trust it in the editor, or use Run simulated.",
+        ))
+    }
+
+    /// Choices of a start or resume.
+    pub(crate) fn how(session: &Session, args: Option<&RunArgs>) -> How {
+        let backend = args.and_then(|a| a.backend.clone()).or_else(|| session.options.backend.clone());
+        How {
+            folder: session.folders.first().cloned(),
+            backend,
+            state: args.and_then(|a| a.state.clone()),
+            mock: args.and_then(|a| a.mock.clone()),
+            max_parallel: session.options.max_parallel,
+            trusted: session.options.trusted,
+        }
+    }
+
+    /// Starts a run; returns its id as soon as it has one.
+    pub(crate) async fn start(&self, request: StartRequest, program: String) -> Result<RunId, Error> {
+        let simulated = request.how.backend.as_deref() == Some(SIMULATE);
+        self.launch(self.engine.start(request), program, simulated).await
+    }
+
+    /// Continues a stopped run.
+    pub(crate) async fn resume(&self, run: RunId, how: How) -> Result<RunId, Error> {
+        if self.find(&run).is_some_and(|run| lock(&run.state).ended.is_none()) {
+            return Err(refused(format!("run {run} is still going on")));
+        }
+        let simulated = how.backend.as_deref() == Some(SIMULATE);
+        self.launch(self.engine.resume(run.clone(), how), format!("run {run}"), simulated).await
+    }
+
+    async fn launch(
+        &self,
+        starting: futures::future::BoxFuture<'static, Result<Started, RunError>>,
+        program: String,
+        simulated: bool,
+    ) -> Result<RunId, Error> {
+        let Some((session, reports)) = self.session.get() else { return Err(refused("not initialized")) };
+        let started = match self.handle.spawn(starting).await {
+            Ok(started) => started.map_err(|e| refused(e.0))?,
+            Err(e) => {
+                tracing::error!(%e, "starting a run panicked");
+                return Err(Error::internal_error());
+            }
+        };
+        let Started { id, events, control } = started;
+        let state = Mutex::new(State { ended: None, questions: Vec::new() });
+        let run = Arc::new(Run { id: id.clone(), program, control, state });
+        lock(&self.table).insert(id.clone(), Arc::clone(&run));
+        let title = if simulated { format!("{} (simulated)", run.program) } else { run.program.clone() };
+        // Fails only when the session is over, as do all sends of reports.
+        let _ = reports.send(Report::Began { run: id.clone(), title, progress: session.work_done_progress });
+        if session.work_done_progress {
+            self.handle.spawn(ask_for_progress(self.outbox.clone(), id.clone(), reports.clone()));
+        }
+        let reporter = Reporter {
+            run,
+            session: Arc::clone(session),
+            outbox: self.outbox.clone(),
+            reports: reports.clone(),
+        };
+        self.handle.spawn(reporter.follow(events));
+        Ok(id)
+    }
+
+    /// Asks a run to stop.
+    pub(crate) fn cancel(&self, id: &RunId) -> Result<(), Error> {
+        let run = self.find(id).ok_or_else(|| unknown(id))?;
+        if let Some(status) = lock(&run.state).ended {
+            return Err(refused(format!("run {id} has ended already: {}", report::status_word(status))));
+        }
+        run.control.cancel();
+        Ok(())
+    }
+
+    /// `window/workDoneProgress/cancel`.
+    pub(crate) fn cancel_by_token(&self, token: &NumberOrString) {
+        if let Some(run) = report::run_of_token(token)
+            && let Err(error) = self.cancel(&run)
+        {
+            tracing::info!(%error, "nothing to cancel");
+        }
+    }
+
+    /// `prose.answer`.
+    pub(crate) fn answer(&self, args: AnswerArgs) -> Result<(), Error> {
+        let run = self.find(&args.run_id).ok_or_else(|| unknown(&args.run_id))?;
+        run.answer(&args.request_id, args.value).map_err(|e| refused(e.0))
+    }
+
+    /// `prose.runs`: this server's runs, then those on disk.
+    pub(crate) async fn list(&self, folder: Option<PathBuf>) -> Vec<RunSummary> {
+        let own: Vec<RunSummary> = lock(&self.table).values().rev().map(|run| run.summary()).collect();
+        let listing = self.handle.spawn(self.engine.list(folder));
+        let others = listing.await.unwrap_or_else(|e| {
+            tracing::error!(%e, "listing runs panicked");
+            Vec::new()
+        });
+        let others = others.into_iter().filter(|other| own.iter().all(|run| run.run_id != other.run_id));
+        own.iter().cloned().chain(others).collect()
+    }
+
+    fn find(&self, id: &RunId) -> Option<Arc<Run>> {
+        lock(&self.table).get(id).cloned()
+    }
+}
+
+impl Run {
+    /// The first valid answer wins: it takes the question away.
+    fn answer(&self, request: &EffectId, value: Value) -> Result<(), RunError> {
+        let mut state = lock(&self.state);
+        let Some(at) = state.questions.iter().position(|q| q.question.request_id == *request) else {
+            let asked: Vec<_> = state.questions.iter().map(|q| format!("`{}`", q.question.request_id)).collect();
+            let asked = if asked.is_empty() { "nothing".to_owned() } else { asked.join(", ") };
+            return Err(RunError(format!("run {} is not waiting for `{request}`; it waits for {asked}", self.id)));
+        };
+        self.control.answer(request, value)?;
+        state.questions.remove(at);
+        Ok(())
+    }
+
+    fn summary(&self) -> RunSummary {
+        let state = lock(&self.state);
+        let status = match state.ended {
+            Some(status) => report::status_word(status),
+            None if state.questions.is_empty() => "running",
+            None => "waiting",
+        };
+        RunSummary {
+            run_id: self.id.clone(),
+            status: status.to_owned(),
+            program: self.program.clone(),
+            waiting_for: state.questions.iter().map(|q| q.question.clone()).collect(),
+        }
+    }
+}
+
+/// Follows one run to its end.
+struct Reporter {
+    run: Arc<Run>,
+    session: Arc<Session>,
+    outbox: Outbox,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+impl Reporter {
+    async fn follow(self, mut events: mpsc::UnboundedReceiver<RunEvent>) {
+        let mut ended = None;
+        let mut last = LastSeen::default();
+        while let Some(event) = events.recv().await {
+            last.see(&event);
+            match &event.event {
+                Event::InputStarted { effect, name, prompt, options, .. } => self.ask(Question {
+                    request_id: effect.clone(),
+                    name: name.to_string(),
+                    prompt: prompt.clone(),
+                    options: options.clone(),
+                }),
+                Event::InputFinished { effect, .. } => {
+                    lock(&self.run.state).questions.retain(|q| q.question.request_id != *effect);
+                }
+                Event::RunFinished { status, .. } => ended = Some(*status),
+                _ => {}
+            }
+            self.tell(event);
+        }
+        let status = ended.unwrap_or_else(|| {
+            self.tell(last.crash(&self.run.id));
+            let text = format!("{}: the run stopped because of an internal error; it can be resumed.", self.run.program);
+            self.outbox.show(MessageType::ERROR, text);
+            RunStatus::Interrupted
+        });
+        {
+            let mut state = lock(&self.run.state);
+            state.ended = Some(status);
+            state.questions.clear();
+        }
+        let how = report::status_word(status).to_owned();
+        let _ = self.reports.send(Report::Ended { run: self.run.id.clone(), how });
+    }
+
+    fn tell(&self, event: RunEvent) {
+        let _ = self.reports.send(Report::Event { run: self.run.id.clone(), event });
+    }
+
+    /// Puts a question to the person, through the client if it can, else by a message.
+    fn ask(&self, question: Question) {
+        let (open, answered) = oneshot::channel();
+        let asked = Asked { question: question.clone(), _open: open };
+        lock(&self.run.state).questions.push(asked);
+        if !self.session.extensions.input {
+            return self.outbox.show(MessageType::INFO, how_to_answer(&self.run, &question));
+        }
+        let params = InputParams {
+            run_id: self.run.id.clone(),
+            request_id: question.request_id.clone(),
+            name: question.name.clone(),
+            prompt: question.prompt.clone(),
+            options: question.options.clone(),
+        };
+        let (run, outbox) = (Arc::clone(&self.run), self.outbox.clone());
+        tokio::spawn(async move {
+            let answer = outbox.ask_until::<InputRequest>(params, async {
+                // Never sent to: it ends when the question is answered or the run is over.
+                let _ = answered.await;
+            });
+            let problem = match answer.await {
+                // Answered elsewhere.
+                None => return,
+                Some(Ok(answer)) if !answer.value.is_null() => match run.answer(&question.request_id, answer.value) {
+                    Ok(()) => return,
+                    Err(error) => Some(error.0),
+                },
+                Some(Ok(_)) => None,
+                Some(Err(error)) => Some(error.to_string()),
+            };
+            if let Some(problem) = problem {
+                tracing::warn!(problem, "no answer from the client");
+            }
+            if lock(&run.state).questions.iter().any(|q| q.question.request_id == question.request_id) {
+                outbox.show(MessageType::INFO, how_to_answer(&run, &question));
+            }
+        });
+    }
+}
+
+/// The message that stands in for a dialog.
+fn how_to_answer(run: &Run, question: &Question) -> String {
+    let options = match question.options.as_slice() {
+        [] => String::new(),
+        options => format!(" ({})", options.join(", ")),
+    };
+    let argument = serde_json::json!({ "runId": run.id, "requestId": question.request_id, "value": "…" });
+    format!(
+        "{} waits for the input `{}`: {}{options}\nAnswer with the command `prose.answer` and the argument {argument}",
+        run.program, question.name, question.prompt
+    )
+}
+
+/// Where a run stood when it was last heard of.
+#[derive(Debug, Default)]
+struct LastSeen {
+    ts: String,
+    seq: Option<u64>,
+    n: Option<u64>,
+}
+
+impl LastSeen {
+    fn see(&mut self, event: &RunEvent) {
+        self.ts.clone_from(&event.ts);
+        match event.order {
+            Order::Machine { seq } => self.seq = Some(seq),
+            Order::Stream { n, .. } => self.n = Some(n),
+        }
+    }
+
+    /// The end of a run that could not say so itself.
+    fn crash(self, run: &RunId) -> RunEvent {
+        RunEvent {
+            v: prose_model::EVENT_VERSION,
+            run_id: run.clone(),
+            ts: self.ts,
+            order: Order::Stream { after_seq: self.seq, n: self.n.map_or(0, |n| n + 1) },
+            event: Event::RunFinished {
+                status: RunStatus::Interrupted,
+                outputs: Default::default(),
+                error: None,
+                usage: Default::default(),
+            },
+        }
+    }
+}
+
+async fn ask_for_progress(outbox: Outbox, run: RunId, reports: mpsc::UnboundedSender<Report>) {
+    let params = WorkDoneProgressCreateParams { token: report::token(&run) };
+    let answer = outbox.ask::<WorkDoneProgressCreate>(params, PROGRESS_PATIENCE).await;
+    if let Err(error) = &answer {
+        tracing::info!(%error, "no progress for a run");
+    }
+    let _ = reports.send(Report::Token { run, accepted: answer.is_ok() });
+}
+
+/// LSP 3.17 `RequestFailed`: the request is fine, it just can't be done; the message is for the person.
+pub(crate) fn refused(why: impl Into<String>) -> Error {
+    Error { code: ErrorCode::ServerError(-32803), message: why.into().into(), data: None }
+}
+
+fn unknown(run: &RunId) -> Error {
+    refused(format!("there is no run {run} in this server"))
+}
+
+/// Every critical section here leaves its data whole.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

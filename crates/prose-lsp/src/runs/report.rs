@@ -1,0 +1,275 @@
+//! The one task that tells the client about runs: events and progress.
+//!
+//! What arrives within 50 ms goes out together. Neighbouring pieces of one session's text become one event; every
+//! other event is sent, in order. The task waits until the transport has taken a batch before it sends the next, so a
+//! slow client gets larger pieces instead of a growing queue.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use lsp_types::notification::Progress as ProgressNotification;
+use lsp_types::{
+    NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressEnd,
+    WorkDoneProgressReport,
+};
+use prose_model::{EffectId, Event, RunEvent, RunId, RunStatus};
+use tokio::sync::mpsc;
+
+use super::protocol::{RunEventNotification, RunEventParams};
+use crate::outbox::Outbox;
+
+/// Events are held back this long, so that several go together.
+const COALESCE: Duration = Duration::from_millis(50);
+/// Progress is repeated at least this often, for the elapsed time in it.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the task is told.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A run begins. `progress`: the client was asked for a progress token; [`Report::Token`] follows.
+    Began { run: RunId, title: String, progress: bool },
+    /// Whether the client takes progress for this run.
+    Token { run: RunId, accepted: bool },
+    /// Something happened.
+    Event { run: RunId, event: RunEvent },
+    /// The run is over; nothing more about it follows, except perhaps [`Report::Token`].
+    Ended { run: RunId, how: String },
+}
+
+/// What the client wants to hear.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wants {
+    /// `prose/runEvent`.
+    pub(crate) events: bool,
+}
+
+/// The progress token of a run.
+pub(crate) fn token(run: &RunId) -> NumberOrString {
+    NumberOrString::String(format!("prose-run-{run}"))
+}
+
+/// The run of a progress token.
+pub(crate) fn run_of_token(token: &NumberOrString) -> Option<RunId> {
+    match token {
+        NumberOrString::String(token) => token.strip_prefix("prose-run-").map(RunId::from),
+        NumberOrString::Number(_) => None,
+    }
+}
+
+/// Runs until every sender is gone or the session is over.
+pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox: Outbox, wants: Wants) {
+    let mut runs: BTreeMap<RunId, Reported> = BTreeMap::new();
+    loop {
+        let ticking = runs.values().any(|run| run.token == Token::Begun);
+        let first = if ticking {
+            match tokio::time::timeout(TICK, reports.recv()).await {
+                Ok(first) => first,
+                Err(_) => {
+                    for (run, reported) in &runs {
+                        reported.send_progress(run, &outbox);
+                    }
+                    continue;
+                }
+            }
+        } else {
+            reports.recv().await
+        };
+        let Some(first) = first else { return };
+        absorb(&mut runs, first);
+        let window = tokio::time::sleep(COALESCE);
+        tokio::pin!(window);
+        loop {
+            tokio::select! {
+                biased;
+                more = reports.recv() => match more {
+                    Some(more) => absorb(&mut runs, more),
+                    None => break,
+                },
+                () = &mut window => break,
+            }
+        }
+        if flush(&mut runs, &outbox, wants).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn absorb(runs: &mut BTreeMap<RunId, Reported>, report: Report) {
+    match report {
+        Report::Began { run, title, progress } => {
+            let token = if progress { Token::Asked } else { Token::None };
+            runs.insert(run, Reported::new(title, token));
+        }
+        Report::Token { run, accepted } => {
+            if let Some(run) = runs.get_mut(&run) {
+                run.token = if accepted { Token::Accepted } else { Token::None };
+            }
+        }
+        Report::Event { run, event } => {
+            if let Some(run) = runs.get_mut(&run) {
+                run.absorb(event);
+            }
+        }
+        Report::Ended { run, how } => {
+            if let Some(run) = runs.get_mut(&run) {
+                run.ended = Some(how);
+            }
+        }
+    }
+}
+
+/// Sends what has gathered. Fails when the session is over.
+async fn flush(runs: &mut BTreeMap<RunId, Reported>, outbox: &Outbox, wants: Wants) -> Result<(), ()> {
+    let mut last = None;
+    for (id, run) in runs.iter_mut() {
+        for event in std::mem::take(&mut run.events) {
+            if wants.events {
+                let params = RunEventParams { run_id: id.clone(), seq: run.seq, event };
+                run.seq += 1;
+                last = Some(outbox.notify_tracked::<RunEventNotification>(params));
+            }
+        }
+        run.update_progress(id, outbox);
+    }
+    runs.retain(|_, run| run.ended.is_none() || run.token == Token::Asked);
+    match last {
+        Some(last) => last.await.map_err(|_| ()),
+        None => Ok(()),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    /// No progress for this run, or no longer.
+    None,
+    /// The client has not answered yet.
+    Asked,
+    /// The client takes progress; nothing was sent yet.
+    Accepted,
+    /// `begin` was sent, `end` wasn't.
+    Begun,
+}
+
+/// What is known about a run that the client is told about.
+#[derive(Debug)]
+struct Reported {
+    title: String,
+    token: Token,
+    /// Not sent yet.
+    events: Vec<RunEvent>,
+    /// Number of the next notification.
+    seq: u64,
+    since: Instant,
+    started: u32,
+    finished: u32,
+    /// Sessions going on, oldest first.
+    active: Vec<(EffectId, String)>,
+    ended: Option<String>,
+    changed: bool,
+}
+
+impl Reported {
+    fn new(title: String, token: Token) -> Reported {
+        Reported {
+            title,
+            token,
+            events: Vec::new(),
+            seq: 0,
+            since: Instant::now(),
+            started: 0,
+            finished: 0,
+            active: Vec::new(),
+            ended: None,
+            changed: false,
+        }
+    }
+
+    fn absorb(&mut self, event: RunEvent) {
+        match &event.event {
+            Event::SessionStarted { effect, agent, label, .. } => {
+                let who = agent.as_ref().map_or_else(|| label.clone(), ToString::to_string);
+                self.started += 1;
+                self.active.push((effect.clone(), who));
+                self.changed = true;
+            }
+            Event::SessionFinished { effect, .. } => {
+                self.finished += 1;
+                self.active.retain(|(id, _)| id != effect);
+                self.changed = true;
+            }
+            Event::SessionText { effect, text } => {
+                if let Some(RunEvent { event: Event::SessionText { effect: last, text: whole }, .. }) =
+                    self.events.last_mut()
+                    && last == effect
+                {
+                    whole.push_str(text);
+                    return;
+                }
+            }
+            _ => {}
+        }
+        self.events.push(event);
+    }
+
+    fn update_progress(&mut self, run: &RunId, outbox: &Outbox) {
+        if self.token == Token::Accepted {
+            self.token = Token::Begun;
+            let begin = WorkDoneProgressBegin {
+                title: self.title.clone(),
+                cancellable: Some(true),
+                message: None,
+                percentage: None,
+            };
+            progress(run, WorkDoneProgress::Begin(begin), outbox);
+        }
+        if std::mem::take(&mut self.changed) {
+            self.send_progress(run, outbox);
+        }
+        if self.token == Token::Begun
+            && let Some(how) = &self.ended
+        {
+            self.token = Token::None;
+            let message = Some(format!("{how} · {}", self.tally()));
+            progress(run, WorkDoneProgress::End(WorkDoneProgressEnd { message }), outbox);
+        }
+    }
+
+    fn send_progress(&self, run: &RunId, outbox: &Outbox) {
+        if self.token != Token::Begun {
+            return;
+        }
+        let report = WorkDoneProgressReport { cancellable: Some(true), message: Some(self.message()), percentage: None };
+        progress(run, WorkDoneProgress::Report(report), outbox);
+    }
+
+    /// As in “3/7 sessions · researcher · 12 s”.
+    fn message(&self) -> String {
+        let who = match self.active.as_slice() {
+            [] => String::new(),
+            [(_, one)] => format!(" · {one}"),
+            [(_, one), others @ ..] => format!(" · {one} and {} more", others.len()),
+        };
+        format!("{}/{} sessions{who} · {} s", self.finished, self.started, self.since.elapsed().as_secs())
+    }
+
+    fn tally(&self) -> String {
+        let s = if self.finished == 1 { "" } else { "s" };
+        format!("{} session{s} · {} s", self.finished, self.since.elapsed().as_secs())
+    }
+}
+
+fn progress(run: &RunId, value: WorkDoneProgress, outbox: &Outbox) {
+    let params = ProgressParams { token: token(run), value: ProgressParamsValue::WorkDone(value) };
+    outbox.notify::<ProgressNotification>(params);
+}
+
+/// The word for how a run ended.
+pub(crate) fn status_word(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Completed => "completed",
+        RunStatus::Failed => "failed",
+        RunStatus::Cancelled => "cancelled",
+        RunStatus::Waiting => "waiting",
+        RunStatus::Interrupted => "interrupted",
+    }
+}

@@ -1,0 +1,182 @@
+//! One session from the first byte to the exit code.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use lsp_types::notification::{Notification, ShowMessage};
+use lsp_types::{MessageType, ShowMessageParams};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite, duplex};
+use tokio::sync::watch;
+use tower_lsp::{LspService, Server};
+
+use crate::documents::Documents;
+use crate::framing::{Ledger, Replies, pump_in, pump_out};
+use crate::guard::{CONCURRENCY, Guard, Phase};
+use crate::main_loop::{self, Event, Setup};
+use crate::outbox::Outbox;
+use crate::parent;
+use crate::runs::{Engine, Runs};
+use crate::server::Backend;
+
+/// Bytes between the framing layer and the server. Small: back-pressure belongs to the client's pipe.
+const INPUT_BUFFER: usize = 64 * 1024;
+/// Bytes the server may be ahead of a client that doesn't read. Large: a client may write a lot before it reads, and
+/// while the server waits for it to read, the server doesn't read either.
+const OUTPUT_BUFFER: usize = 16 * 1024 * 1024;
+/// What is left to say when the session ends must be gone by then.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Exit code when the server itself failed.
+const PANICKED: i32 = 101;
+
+/// What the host program decides about a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Version reported in `initialize`.
+    pub version: String,
+    /// Longest message accepted from the client, in bytes.
+    pub max_message: usize,
+}
+
+impl Default for Config {
+    /// The crate's version; messages up to 64 MiB.
+    fn default() -> Config {
+        Config { version: env!("CARGO_PKG_VERSION").to_owned(), max_message: 64 * 1024 * 1024 }
+    }
+}
+
+/// Serves one client over stdin and stdout on a runtime of its own; returns the process's exit code.
+///
+/// The caller must end the process: the thread that reads stdin can't be stopped while stdin is open.
+///
+/// # Errors
+/// When no threads can be had.
+pub fn run_stdio(config: Config) -> std::io::Result<i32> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("prose-lsp")
+        .enable_all()
+        .build()?;
+    let code = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), config, std::future::pending()));
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+/// Serves one client until `exit`, the end of `stdin`, the end of the editor's process, or `shutdown`.
+///
+/// Returns the exit code of the LSP specification: 0 if the client sent `shutdown` before, else 1; 101 after an
+/// internal error that left the server's state unusable. Must be called in a tokio runtime with time and IO.
+pub async fn serve(
+    stdin: impl AsyncRead + Send + Unpin + 'static,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) -> i32 {
+    serve_with(stdin, stdout, config, Arc::new(crate::runs::NoEngine), shutdown).await
+}
+
+/// [`serve`] with a given runtime.
+pub(crate) async fn serve_with(
+    stdin: impl AsyncRead + Send + Unpin + 'static,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    config: Config,
+    engine: Arc<dyn Engine>,
+    shutdown: impl Future<Output = ()>,
+) -> i32 {
+    let ledger = Ledger::default();
+    let (phase, mut phases) = watch::channel(Phase::Running);
+    let (replies, replies_rx) = Replies::new(ledger.clone());
+    let (to_server, server_in) = duplex(INPUT_BUFFER);
+    let (server_out, from_server) = duplex(OUTPUT_BUFFER);
+    let (outbox, queue) = Outbox::new();
+    let (events, events_rx) = channel();
+    let documents = Arc::<Documents>::default();
+
+    let runs = match Runs::new(engine, outbox.clone()) {
+        Ok(runs) => Arc::new(runs),
+        Err(e) => return no_threads(&e),
+    };
+    let setup = Setup {
+        documents,
+        outbox: outbox.clone(),
+        events: events_rx,
+        sender: events.clone(),
+        on_panic: farewell(replies.clone(), phase.clone()),
+    };
+    if let Err(e) = main_loop::spawn(setup) {
+        return no_threads(&e);
+    }
+    let (parents, parents_rx) = watch::channel(None);
+    let backend = Backend {
+        outbox,
+        events: events.clone(),
+        runs: Arc::clone(&runs),
+        session: OnceLock::new(),
+        parent: parents,
+        version: config.version,
+    };
+    let service = LspService::build(|client| {
+        tokio::spawn(queue.send_to(client));
+        backend
+    })
+    .custom_method("prose/viewText", Backend::view_text)
+    .custom_method("window/workDoneProgress/cancel", Backend::cancel_progress);
+    #[cfg(test)]
+    let service = crate::tests::sabotage(service);
+    let (service, socket) = service.finish();
+    let service = Guard::new(service, phase.clone(), ledger.clone());
+
+    let mut input = tokio::spawn(pump_in(stdin, to_server, replies, config.max_message));
+    let mut server =
+        tokio::spawn(Server::new(server_in, server_out, socket).concurrency_level(CONCURRENCY).serve(service));
+    let mut output = tokio::spawn(pump_out(from_server, replies_rx, stdout, ledger.clone()));
+
+    let why = tokio::select! {
+        _ = phases.wait_for(|phase| matches!(phase, Phase::Exit(_))) => "exit",
+        ended = &mut input => {
+            log_io("input", ended);
+            "end of input"
+        }
+        ended = &mut output => {
+            log_io("output", ended);
+            "end of output"
+        }
+        _ = &mut server => "end of the server",
+        () = parent::gone(parents_rx) => "end of the editor's process",
+        () = shutdown => "shutdown of the host",
+    };
+    let code = phases.borrow().code();
+    tracing::info!(code, "session over: {why}");
+    // Also an editor that is gone may have left a reader for what it asked.
+    let _ = tokio::time::timeout(FAREWELL, ledger.settled()).await;
+    runs.stop();
+    let _ = events.send(Event::Quit);
+    for task in [input.abort_handle(), server.abort_handle(), output.abort_handle()] {
+        task.abort();
+    }
+    code
+}
+
+/// What happens when the main loop panicked: the person is told, and the session is over.
+fn farewell(replies: Replies, phase: watch::Sender<Phase>) -> Box<dyn FnOnce(String) + Send> {
+    Box::new(move |what| {
+        let message = format!("The OpenProse language server has to stop, its state is no longer reliable: {what}");
+        let params = ShowMessageParams { typ: MessageType::ERROR, message };
+        replies.send(&json!({ "jsonrpc": "2.0", "method": ShowMessage::METHOD, "params": params }));
+        phase.send_replace(Phase::Exit(PANICKED));
+    })
+}
+
+fn no_threads(error: &std::io::Error) -> i32 {
+    tracing::error!(%error, "can't start");
+    PANICKED
+}
+
+fn log_io(what: &str, ended: Result<std::io::Result<()>, tokio::task::JoinError>) {
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "{what} failed"),
+        Err(error) => tracing::error!(%error, "{what} panicked"),
+    }
+}

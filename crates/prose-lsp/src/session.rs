@@ -1,0 +1,167 @@
+//! What `initialize` settled: facts about this client that hold for the whole session.
+
+use std::path::PathBuf;
+
+use lsp_types::{InitializeParams, MarkupKind, Url};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::positions::Encoding;
+
+/// `initializationOptions`; every key is optional, unknown keys are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Options {
+    /// Whether the person trusts this workspace. Nothing but `simulate` runs without it.
+    pub(crate) trusted: bool,
+    /// Backend for runs that name none.
+    pub(crate) backend: Option<String>,
+    /// Severities by code: `error`, `warning`, `hint`, `off`.
+    pub(crate) lint: std::collections::BTreeMap<String, String>,
+    /// Sessions at a time in one run.
+    pub(crate) max_parallel: Option<u32>,
+}
+
+/// `capabilities.experimental.prose`: what the client can be sent beyond the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Extensions {
+    /// Wants `prose/runEvent`.
+    pub(crate) run_event: bool,
+    /// Answers `prose/input`.
+    pub(crate) input: bool,
+    /// Answers `prose/approveImports`.
+    pub(crate) approve_imports: bool,
+}
+
+/// The facts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Session {
+    pub(crate) encoding: Encoding,
+    pub(crate) options: Options,
+    pub(crate) extensions: Extensions,
+    /// Workspace folders on disk, the first is the main one.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Completion items may be snippets.
+    pub(crate) snippets: bool,
+    /// Hover and completion docs may be Markdown.
+    pub(crate) markdown: bool,
+    /// `window/workDoneProgress/create` may be sent.
+    pub(crate) work_done_progress: bool,
+    /// Document symbols may be a tree.
+    pub(crate) symbol_tree: bool,
+    /// Code actions may be literals rather than commands.
+    pub(crate) action_literals: bool,
+    /// `DiagnosticRelatedInformation` is shown.
+    pub(crate) related_information: bool,
+    /// `codeDescription` is shown.
+    pub(crate) code_description: bool,
+    /// `workspace/didChangeWatchedFiles` can be registered.
+    pub(crate) watches_files: bool,
+    /// `workspace/configuration` can be asked.
+    pub(crate) configuration: bool,
+}
+
+impl Session {
+    /// Reads `initialize`. Malformed options count as absent; the second part says what was wrong with them.
+    pub(crate) fn new(params: &InitializeParams) -> (Session, Option<String>) {
+        let capabilities = &params.capabilities;
+        let text = capabilities.text_document.as_ref();
+        let window = capabilities.window.as_ref();
+        let workspace = capabilities.workspace.as_ref();
+        let completion = text.and_then(|t| t.completion.as_ref()).and_then(|c| c.completion_item.as_ref());
+        let hover = text.and_then(|t| t.hover.as_ref());
+        let publish = text.and_then(|t| t.publish_diagnostics.as_ref());
+        let offered = capabilities.general.as_ref().and_then(|g| g.position_encodings.as_deref());
+        let (options, problem) = match params.initialization_options.as_ref().filter(|o| !o.is_null()) {
+            None => (Options::default(), None),
+            Some(options) => match Options::deserialize(options) {
+                Ok(options) => (options, None),
+                Err(e) => (Options::default(), Some(format!("initializationOptions ignored: {e}"))),
+            },
+        };
+        let session = Session {
+            encoding: Encoding::negotiate(offered),
+            options,
+            extensions: extensions(capabilities.experimental.as_ref()),
+            folders: folders(params),
+            snippets: completion.and_then(|c| c.snippet_support) == Some(true),
+            markdown: hover
+                .and_then(|h| h.content_format.as_ref())
+                .is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
+            work_done_progress: window.and_then(|w| w.work_done_progress) == Some(true),
+            symbol_tree: text
+                .and_then(|t| t.document_symbol.as_ref())
+                .and_then(|s| s.hierarchical_document_symbol_support)
+                == Some(true),
+            action_literals: text
+                .and_then(|t| t.code_action.as_ref())
+                .is_some_and(|a| a.code_action_literal_support.is_some()),
+            related_information: publish.and_then(|p| p.related_information) == Some(true),
+            code_description: publish.and_then(|p| p.code_description_support) == Some(true),
+            watches_files: workspace
+                .and_then(|w| w.did_change_watched_files.as_ref())
+                .and_then(|d| d.dynamic_registration)
+                == Some(true),
+            configuration: workspace.and_then(|w| w.configuration) == Some(true),
+        };
+        (session, problem)
+    }
+}
+
+fn extensions(experimental: Option<&Value>) -> Extensions {
+    let prose = experimental.and_then(|e| e.get("prose"));
+    let on = |name: &str| prose.and_then(|p| p.get(name)) == Some(&Value::Bool(true));
+    Extensions { run_event: on("runEvent"), input: on("input"), approve_imports: on("approveImports") }
+}
+
+#[allow(deprecated)] // `rootUri` is what clients without folders send.
+fn folders(params: &InitializeParams) -> Vec<PathBuf> {
+    let listed = params.workspace_folders.iter().flatten().map(|f| &f.uri);
+    let on_disk = |uri: &Url| if uri.scheme() == "file" { uri.to_file_path().ok() } else { None };
+    let mut folders: Vec<PathBuf> = listed.filter_map(on_disk).collect();
+    if folders.is_empty() {
+        folders.extend(params.root_uri.as_ref().and_then(on_disk));
+    }
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn session(params: Value) -> (Session, Option<String>) {
+        Session::new(&serde_json::from_value(params).unwrap())
+    }
+
+    #[test]
+    fn a_bare_client_gets_the_cautious_defaults() {
+        let (session, problem) = session(json!({ "capabilities": {} }));
+        assert_eq!(session, Session::default());
+        assert_eq!(problem, None);
+        assert!(!session.options.trusted);
+    }
+
+    #[test]
+    fn options_and_extensions_are_read() {
+        let (session, problem) = session(json!({
+            "capabilities": { "experimental": { "prose": { "runEvent": true, "input": 1 } } },
+            "initializationOptions": { "trusted": true, "backend": "claude", "maxParallel": 3, "new": {} },
+            "workspaceFolders": [{ "uri": "file:///w", "name": "w" }, { "uri": "vscode-vfs:/x", "name": "x" }],
+        }));
+        assert_eq!(problem, None);
+        assert!(session.options.trusted);
+        assert_eq!(session.options.max_parallel, Some(3));
+        assert_eq!(session.extensions, Extensions { run_event: true, ..Extensions::default() });
+        assert_eq!(session.folders, [PathBuf::from("/w")]);
+    }
+
+    #[test]
+    fn malformed_options_never_grant_trust() {
+        let options = json!({ "trusted": true, "maxParallel": "many" });
+        let (session, problem) = session(json!({ "capabilities": {}, "initializationOptions": options }));
+        assert!(!session.options.trusted);
+        assert!(problem.is_some());
+    }
+}
