@@ -10,6 +10,7 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
-pub(crate) use self::engine::{Engine, How, NoEngine, RunError, RunSummary, SIMULATE, StartRequest};
-use self::engine::{Control, Question, Started};
+pub(crate) use self::engine::{
+    Control, Engine, How, NoEngine, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
+};
 use self::protocol::{InputParams, InputRequest};
-use self::report::{Report, Wants};
+use self::report::{Launch, Report, Wants};
 use crate::outbox::Outbox;
 use crate::session::Session;
 
@@ -40,6 +42,7 @@ pub(crate) struct Runs {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     handle: tokio::runtime::Handle,
     table: Arc<Mutex<BTreeMap<RunId, Arc<Run>>>>,
+    launches: AtomicU64,
 }
 
 /// A run of this server, going on or ended.
@@ -73,7 +76,7 @@ impl Runs {
             .build()?;
         let handle = runtime.handle().clone();
         let runtime = Mutex::new(Some(runtime));
-        Ok(Runs { engine, outbox, session: OnceLock::new(), runtime, handle, table: Arc::default() })
+        Ok(Runs { engine, outbox, session: OnceLock::new(), runtime, handle, table: Arc::default(), launches: AtomicU64::new(0) })
     }
 
     /// The client is known: starts reporting. A second call changes nothing.
@@ -150,11 +153,13 @@ impl Runs {
         lock(&self.table).insert(id.clone(), Arc::clone(&run));
         let title = if simulated { format!("{} (simulated)", run.program) } else { run.program.clone() };
         // Fails only when the session is over, as do all sends of reports.
-        let _ = reports.send(Report::Began { run: id.clone(), title, progress: session.work_done_progress });
+        let launch = Launch { number: self.launches.fetch_add(1, Ordering::Relaxed), run: id.clone() };
+        let _ = reports.send(Report::Began { launch: launch.clone(), title, progress: session.work_done_progress });
         if session.work_done_progress {
-            self.handle.spawn(ask_for_progress(self.outbox.clone(), id.clone(), reports.clone()));
+            self.handle.spawn(ask_for_progress(self.outbox.clone(), launch.clone(), reports.clone()));
         }
         let reporter = Reporter {
+            launch,
             run,
             session: Arc::clone(session),
             outbox: self.outbox.clone(),
@@ -238,6 +243,7 @@ impl Run {
 
 /// Follows one run to its end.
 struct Reporter {
+    launch: Launch,
     run: Arc<Run>,
     session: Arc<Session>,
     outbox: Outbox,
@@ -246,7 +252,6 @@ struct Reporter {
 
 impl Reporter {
     async fn follow(self, mut events: mpsc::UnboundedReceiver<RunEvent>) {
-        let mut ended = None;
         let mut last = LastSeen::default();
         while let Some(event) = events.recv().await {
             last.see(&event);
@@ -260,28 +265,32 @@ impl Reporter {
                 Event::InputFinished { effect, .. } => {
                     lock(&self.run.state).questions.retain(|q| q.question.request_id != *effect);
                 }
-                Event::RunFinished { status, .. } => ended = Some(*status),
+                Event::RunFinished { status, .. } => self.end(*status),
                 _ => {}
             }
             self.tell(event);
         }
+        let ended = lock(&self.run.state).ended;
         let status = ended.unwrap_or_else(|| {
+            self.end(RunStatus::Interrupted);
             self.tell(last.crash(&self.run.id));
             let text = format!("{}: the run stopped because of an internal error; it can be resumed.", self.run.program);
             self.outbox.show(MessageType::ERROR, text);
             RunStatus::Interrupted
         });
-        {
-            let mut state = lock(&self.run.state);
-            state.ended = Some(status);
-            state.questions.clear();
-        }
         let how = report::status_word(status).to_owned();
-        let _ = self.reports.send(Report::Ended { run: self.run.id.clone(), how });
+        let _ = self.reports.send(Report::Ended { launch: self.launch.clone(), how });
+    }
+
+    /// Notes the end, before the client can hear of it.
+    fn end(&self, status: RunStatus) {
+        let mut state = lock(&self.run.state);
+        state.ended = Some(status);
+        state.questions.clear();
     }
 
     fn tell(&self, event: RunEvent) {
-        let _ = self.reports.send(Report::Event { run: self.run.id.clone(), event });
+        let _ = self.reports.send(Report::Event { launch: self.launch.clone(), event });
     }
 
     /// Puts a question to the person, through the client if it can, else by a message.
@@ -372,13 +381,13 @@ impl LastSeen {
     }
 }
 
-async fn ask_for_progress(outbox: Outbox, run: RunId, reports: mpsc::UnboundedSender<Report>) {
-    let params = WorkDoneProgressCreateParams { token: report::token(&run) };
+async fn ask_for_progress(outbox: Outbox, launch: Launch, reports: mpsc::UnboundedSender<Report>) {
+    let params = WorkDoneProgressCreateParams { token: report::token(&launch) };
     let answer = outbox.ask::<WorkDoneProgressCreate>(params, PROGRESS_PATIENCE).await;
     if let Err(error) = &answer {
         tracing::info!(%error, "no progress for a run");
     }
-    let _ = reports.send(Report::Token { run, accepted: answer.is_ok() });
+    let _ = reports.send(Report::Token { launch, accepted: answer.is_ok() });
 }
 
 /// LSP 3.17 `RequestFailed`: the request is fine, it just can't be done; the message is for the person.

@@ -23,17 +23,26 @@ const COALESCE: Duration = Duration::from_millis(50);
 /// Progress is repeated at least this often, for the elapsed time in it.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Names one launch of a run in this server; a run that is resumed here is launched again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Launch {
+    /// Counts launches.
+    pub(crate) number: u64,
+    /// The run.
+    pub(crate) run: RunId,
+}
+
 /// What the task is told.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// A run begins. `progress`: the client was asked for a progress token; [`Report::Token`] follows.
-    Began { run: RunId, title: String, progress: bool },
+    Began { launch: Launch, title: String, progress: bool },
     /// Whether the client takes progress for this run.
-    Token { run: RunId, accepted: bool },
+    Token { launch: Launch, accepted: bool },
     /// Something happened.
-    Event { run: RunId, event: RunEvent },
+    Event { launch: Launch, event: RunEvent },
     /// The run is over; nothing more about it follows, except perhaps [`Report::Token`].
-    Ended { run: RunId, how: String },
+    Ended { launch: Launch, how: String },
 }
 
 /// What the client wants to hear.
@@ -43,30 +52,33 @@ pub(crate) struct Wants {
     pub(crate) events: bool,
 }
 
-/// The progress token of a run.
-pub(crate) fn token(run: &RunId) -> NumberOrString {
-    NumberOrString::String(format!("prose-run-{run}"))
+/// The progress token of a launch.
+pub(crate) fn token(launch: &Launch) -> NumberOrString {
+    NumberOrString::String(format!("prose-run-{}-{}", launch.number, launch.run))
 }
 
 /// The run of a progress token.
 pub(crate) fn run_of_token(token: &NumberOrString) -> Option<RunId> {
     match token {
-        NumberOrString::String(token) => token.strip_prefix("prose-run-").map(RunId::from),
+        NumberOrString::String(token) => {
+            let (_, run) = token.strip_prefix("prose-run-")?.split_once('-')?;
+            Some(RunId::from(run))
+        }
         NumberOrString::Number(_) => None,
     }
 }
 
 /// Runs until every sender is gone or the session is over.
 pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox: Outbox, wants: Wants) {
-    let mut runs: BTreeMap<RunId, Reported> = BTreeMap::new();
+    let mut runs: BTreeMap<Launch, Reported> = BTreeMap::new();
     loop {
         let ticking = runs.values().any(|run| run.token == Token::Begun);
         let first = if ticking {
             match tokio::time::timeout(TICK, reports.recv()).await {
                 Ok(first) => first,
                 Err(_) => {
-                    for (run, reported) in &runs {
-                        reported.send_progress(run, &outbox);
+                    for (launch, run) in &runs {
+                        run.send_progress(launch, &outbox);
                     }
                     continue;
                 }
@@ -94,24 +106,24 @@ pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox:
     }
 }
 
-fn absorb(runs: &mut BTreeMap<RunId, Reported>, report: Report) {
+fn absorb(runs: &mut BTreeMap<Launch, Reported>, report: Report) {
     match report {
-        Report::Began { run, title, progress } => {
+        Report::Began { launch, title, progress } => {
             let token = if progress { Token::Asked } else { Token::None };
-            runs.insert(run, Reported::new(title, token));
+            runs.insert(launch, Reported::new(title, token));
         }
-        Report::Token { run, accepted } => {
-            if let Some(run) = runs.get_mut(&run) {
+        Report::Token { launch, accepted } => {
+            if let Some(run) = runs.get_mut(&launch) {
                 run.token = if accepted { Token::Accepted } else { Token::None };
             }
         }
-        Report::Event { run, event } => {
-            if let Some(run) = runs.get_mut(&run) {
+        Report::Event { launch, event } => {
+            if let Some(run) = runs.get_mut(&launch) {
                 run.absorb(event);
             }
         }
-        Report::Ended { run, how } => {
-            if let Some(run) = runs.get_mut(&run) {
+        Report::Ended { launch, how } => {
+            if let Some(run) = runs.get_mut(&launch) {
                 run.ended = Some(how);
             }
         }
@@ -119,17 +131,17 @@ fn absorb(runs: &mut BTreeMap<RunId, Reported>, report: Report) {
 }
 
 /// Sends what has gathered. Fails when the session is over.
-async fn flush(runs: &mut BTreeMap<RunId, Reported>, outbox: &Outbox, wants: Wants) -> Result<(), ()> {
+async fn flush(runs: &mut BTreeMap<Launch, Reported>, outbox: &Outbox, wants: Wants) -> Result<(), ()> {
     let mut last = None;
-    for (id, run) in runs.iter_mut() {
+    for (launch, run) in runs.iter_mut() {
         for event in std::mem::take(&mut run.events) {
             if wants.events {
-                let params = RunEventParams { run_id: id.clone(), seq: run.seq, event };
+                let params = RunEventParams { run_id: launch.run.clone(), seq: run.seq, event };
                 run.seq += 1;
                 last = Some(outbox.notify_tracked::<RunEventNotification>(params));
             }
         }
-        run.update_progress(id, outbox);
+        run.update_progress(launch, outbox);
     }
     runs.retain(|_, run| run.ended.is_none() || run.token == Token::Asked);
     match last {
@@ -211,7 +223,7 @@ impl Reported {
         self.events.push(event);
     }
 
-    fn update_progress(&mut self, run: &RunId, outbox: &Outbox) {
+    fn update_progress(&mut self, launch: &Launch, outbox: &Outbox) {
         if self.token == Token::Accepted {
             self.token = Token::Begun;
             let begin = WorkDoneProgressBegin {
@@ -220,26 +232,26 @@ impl Reported {
                 message: None,
                 percentage: None,
             };
-            progress(run, WorkDoneProgress::Begin(begin), outbox);
+            progress(launch, WorkDoneProgress::Begin(begin), outbox);
         }
         if std::mem::take(&mut self.changed) {
-            self.send_progress(run, outbox);
+            self.send_progress(launch, outbox);
         }
         if self.token == Token::Begun
             && let Some(how) = &self.ended
         {
             self.token = Token::None;
             let message = Some(format!("{how} · {}", self.tally()));
-            progress(run, WorkDoneProgress::End(WorkDoneProgressEnd { message }), outbox);
+            progress(launch, WorkDoneProgress::End(WorkDoneProgressEnd { message }), outbox);
         }
     }
 
-    fn send_progress(&self, run: &RunId, outbox: &Outbox) {
+    fn send_progress(&self, launch: &Launch, outbox: &Outbox) {
         if self.token != Token::Begun {
             return;
         }
         let report = WorkDoneProgressReport { cancellable: Some(true), message: Some(self.message()), percentage: None };
-        progress(run, WorkDoneProgress::Report(report), outbox);
+        progress(launch, WorkDoneProgress::Report(report), outbox);
     }
 
     /// As in “3/7 sessions · researcher · 12 s”.
@@ -258,8 +270,8 @@ impl Reported {
     }
 }
 
-fn progress(run: &RunId, value: WorkDoneProgress, outbox: &Outbox) {
-    let params = ProgressParams { token: token(run), value: ProgressParamsValue::WorkDone(value) };
+fn progress(launch: &Launch, value: WorkDoneProgress, outbox: &Outbox) {
+    let params = ProgressParams { token: token(launch), value: ProgressParamsValue::WorkDone(value) };
     outbox.notify::<ProgressNotification>(params);
 }
 
