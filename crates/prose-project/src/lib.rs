@@ -1,1 +1,20 @@
-//! A workspace on disk: files, prose.toml, import closure, the bundle for a target.
+//! A workspace on disk: its root, its files, its configuration, and the bundle for a target with everything that its
+//! local `use` statements reach.
+//!
+//! Deliberately absent: parsing and checking (prose-hir), editor features, the network, anything about runs.
+//!
+//! Architecture invariant: this is the only crate that reads programs and configuration from disk, and all that it
+//! reads of a program enters the database through one `Change`.
+
+mod config;
+mod env;
+mod files;
+mod root;
+
+pub use config::{
+    BackendConfig, BackendKind, Config, ConfigError, ImportsConfig, LintLevel, Models, Notice, RunConfig,
+    StateKind, Trust, parse_duration,
+};
+pub use env::Environment;
+pub use files::{LoadError, MAX_FILE, find_programs, read_program};
+pub use root::{find_root, home};
