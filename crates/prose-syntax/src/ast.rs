@@ -114,6 +114,11 @@ impl SourceFile {
     pub fn statements(&self) -> AstChildren<Stmt> {
         children(&self.0)
     }
+
+    /// Parses a text; the findings are in the result.
+    pub fn parse(text: &str) -> crate::Parse {
+        crate::parse(text)
+    }
 }
 
 impl Name {

@@ -1,7 +1,7 @@
 //! The syntax of `.prose`: text in, lossless tree and typed errors out.
 //!
 //! Owns the lexer, the layout (indentation), the event parser, the rowan tree, its typed view ([`ast`]), what is inside
-//! strings and discretions ([`text`]), positions ([`LineIndex`]) and the cutting of a file into chunks.
+//! strings and discretions ([`text`]), positions ([`LineIndex`]) and the cutting of a file into [`chunks`].
 //!
 //! Deliberately absent: names and scopes, meaning of properties, anything about other files (`prose-hir`); queries,
 //! async, protocol types, IO.
@@ -80,10 +80,19 @@
 //! Strings and discretions are single tokens; [`ast::StringToken`] and [`ast::DiscretionToken`] give their segments.
 
 pub mod ast;
+mod chunk;
+mod error;
+mod event;
+mod grammar;
+mod layout;
+mod lexer;
 pub mod line_index;
+mod parser;
 mod syntax_kind;
 pub mod text;
 
+pub use chunk::{Chunk, chunks};
+pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use syntax_kind::{
@@ -95,3 +104,82 @@ pub const MAX_TREE_DEPTH: usize = 1024;
 
 /// Longest text in bytes; offsets are 32 bits wide. Callers refuse longer files.
 pub const MAX_TEXT_LEN: usize = u32::MAX as usize;
+
+/// What parsing gives: always a tree, and the findings in the order of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parse {
+    green: GreenNode,
+    errors: Vec<SyntaxError>,
+}
+
+impl Parse {
+    /// The root node.
+    pub fn syntax(&self) -> SyntaxNode {
+        SyntaxNode::new_root(self.green.clone())
+    }
+
+    /// The typed root.
+    pub fn tree(&self) -> ast::SourceFile {
+        ast::SourceFile(self.syntax())
+    }
+
+    /// The immutable tree behind it; cheap to clone and to send. Its equality compares whole trees.
+    pub fn green(&self) -> &GreenNode {
+        &self.green
+    }
+
+    /// All findings, ordered by place: errors, warnings and hints.
+    pub fn errors(&self) -> &[SyntaxError] {
+        &self.errors
+    }
+
+    /// Whether any finding is an error.
+    pub fn has_errors(&self) -> bool {
+        self.errors
+            .iter()
+            .any(|it| it.severity() == prose_model::codes::Severity::Error)
+    }
+}
+
+/// Parses a text of at most [`MAX_TEXT_LEN`] bytes.
+pub fn parse(text: &str) -> Parse {
+    let lexed = lexer::lex(text);
+    let layout = layout::layout(text, &lexed);
+    let mut parser = parser::Parser::new(text, &lexed, &layout);
+    grammar::source_file(&mut parser);
+    let (events, mut errors) = parser.finish();
+    let green = event::build(text, &lexed, events, &mut errors);
+    errors.extend(layout.errors);
+    errors.extend(lexed.errors);
+    errors.sort_by_key(|it| (it.range.start(), it.range.end()));
+    Parse { green, errors }
+}
+
+/// Parses one chunk of a file, see [`chunks`]. Ranges begin at the chunk's start. The same as [`parse`]; the name says
+/// what is meant.
+pub fn parse_chunk(text: &str) -> Parse {
+    parse(text)
+}
+
+/// A tree as text: one line per node and token with its range, indented by depth. For tests and bug reports.
+pub fn dump(node: &SyntaxNode) -> String {
+    let mut out = String::new();
+    let mut depth = 0;
+    for event in node.preorder_with_tokens() {
+        match event {
+            WalkEvent::Enter(element) => {
+                let indent = "  ".repeat(depth);
+                let (kind, range) = (element.kind(), element.text_range());
+                match element {
+                    NodeOrToken::Node(_) => out.push_str(&format!("{indent}{kind:?}@{range:?}\n")),
+                    NodeOrToken::Token(tok) => {
+                        out.push_str(&format!("{indent}{kind:?}@{range:?} {:?}\n", tok.text()))
+                    }
+                }
+                depth += 1;
+            }
+            WalkEvent::Leave(_) => depth -= 1,
+        }
+    }
+    out
+}

@@ -1,0 +1,38 @@
+//! Cutting a file into pieces that can be parsed alone.
+//!
+//! A cut is made only at a token: one that begins a line at column 0, with no bracket open, outside any string, and that can't
+//! continue the statement above (`elif`, `else`, `catch`, `finally`, `option`, `|`, `->`, a closing bracket). Comments above it at
+//! column 0 go with it. Lines of text are never looked at, since prompts hold lines that look like statements. Parsing
+//! the chunks one by one and putting the results side by side gives what parsing the whole text gives.
+
+use rowan::TextRange;
+
+use crate::{layout, lexer};
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Chunk {
+    /// Its place. Chunks are in order, without gaps, and cover the whole text.
+    pub range: TextRange,
+}
+
+/// Cuts a text; there is at least one chunk.
+pub fn chunks(text: &str) -> Vec<Chunk> {
+    let lexed = lexer::lex(text);
+    let layout = layout::layout(text, &lexed);
+    let mut out = Vec::with_capacity(layout.cuts.len() + 1);
+    let mut from = 0;
+    for cut in layout.cuts {
+        let at = lexed.start(cut);
+        if at > from {
+            out.push(Chunk {
+                range: lexer::range(from, at),
+            });
+            from = at;
+        }
+    }
+    out.push(Chunk {
+        range: lexer::range(from, text.len()),
+    });
+    out
+}

@@ -1,0 +1,345 @@
+//! The grammar. Each function parses one construct and says in its first line what it looks like.
+//!
+//! Keywords are words with a meaning at one place. A statement word followed by an operator is a plain name, and a
+//! construct word in an expression is one only if what follows fits.
+
+mod expr;
+mod items;
+mod property;
+mod session;
+mod stmt;
+
+use crate::{
+    SyntaxErrorKind,
+    SyntaxKind::{self, *},
+    parser::{Completed, Marker, Parser},
+};
+
+/// Where an expression stands.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ctx {
+    /// Between a construct's word and its colon: a colon there belongs to the construct.
+    header: bool,
+    /// In the one-line body of a pipeline operation: `|` belongs to the pipeline.
+    no_pipe: bool,
+    /// In a property's value: `->` belongs to the session.
+    no_arrow: bool,
+    /// In the value of a property nobody knows: a duration may stand there.
+    duration: bool,
+}
+
+const HEADER: Ctx = Ctx {
+    header: true,
+    no_pipe: false,
+    no_arrow: true,
+    duration: false,
+};
+const PLAIN: Ctx = Ctx {
+    header: false,
+    no_pipe: false,
+    no_arrow: false,
+    duration: false,
+};
+
+/// SOURCE_FILE: STMT*
+pub(crate) fn source_file(p: &mut Parser<'_>) {
+    let m = p.start();
+    while !p.at(EOF) {
+        let before = p.pos();
+        stmt::statements(p, true);
+        if p.pos() == before {
+            break;
+        }
+    }
+    p.drain();
+    m.complete(p, SOURCE_FILE);
+}
+
+/// NAME of something declared. `what` and `after` are for the error.
+fn name(p: &mut Parser<'_>, what: &'static str, after: &'static str) -> bool {
+    if !p.at(IDENT) {
+        p.expected(what, after);
+        return false;
+    }
+    let word = p.text(0);
+    if is_statement_word(p.kw(0)) {
+        p.error(SyntaxErrorKind::KeywordName {
+            name: word.to_owned(),
+        });
+    }
+    if !word.is_ascii() {
+        p.error(SyntaxErrorKind::NonAsciiName);
+    }
+    bare_name(p);
+    true
+}
+
+/// NAME of a key, field or argument; any word is fine.
+fn bare_name(p: &mut Parser<'_>) {
+    let m = p.start();
+    p.bump();
+    m.complete(p, NAME);
+}
+
+fn name_ref(p: &mut Parser<'_>) -> Completed {
+    let m = p.start();
+    p.bump();
+    m.complete(p, NAME_REF)
+}
+
+/// Words that begin a statement of the grammar.
+fn is_statement_word(kw: SyntaxKind) -> bool {
+    matches!(
+        kw,
+        USE_KW
+            | INPUT_KW
+            | OUTPUT_KW
+            | AGENT_KW
+            | BLOCK_KW
+            | SESSION_KW
+            | RESUME_KW
+            | LET_KW
+            | CONST_KW
+            | DO_KW
+            | PARALLEL_KW
+            | FOR_KW
+            | REPEAT_KW
+            | LOOP_KW
+            | TRY_KW
+            | THROW_KW
+            | CHOICE_KW
+            | IF_KW
+    )
+}
+
+/// Skips to the end of the line, and a block below it, inside `m`, which becomes an ERROR. The error was reported.
+fn skip_line(p: &mut Parser<'_>, m: Marker) {
+    while !p.at_line_end() {
+        let before = p.pos();
+        p.bump();
+        if p.pos() == before {
+            break;
+        }
+    }
+    if p.at(NEWLINE) && p.nth(1) == INDENT {
+        p.mute();
+        body_block(p);
+        p.unmute();
+    }
+    m.complete(p, ERROR);
+}
+
+/// Skips to the end of the line inside a new ERROR.
+fn skip_rest(p: &mut Parser<'_>) {
+    let m = p.start();
+    while !p.at_line_end() {
+        let before = p.pos();
+        p.bump();
+        if p.pos() == before {
+            break;
+        }
+    }
+    m.complete(p, ERROR);
+}
+
+/// The `:` that ends a construct's first line. What stands before it and does not belong there is skipped.
+fn colon(p: &mut Parser<'_>, after: &'static str) -> bool {
+    if p.eat(COLON) {
+        return true;
+    }
+    if p.at_line_end() || p.after_block() {
+        p.expected("`:`", after);
+        return false;
+    }
+    p.unexpected("`:`");
+    let m = p.start();
+    while !(p.at_line_end() || p.at(COLON)) {
+        let before = p.pos();
+        p.skip_balanced();
+        if p.pos() == before {
+            p.bump();
+        }
+        if p.pos() == before {
+            break;
+        }
+    }
+    m.complete(p, ERROR);
+    p.eat(COLON)
+}
+
+/// BODY after a colon: an indented block, or one statement on the same line.
+fn body(p: &mut Parser<'_>, ctx: Ctx) {
+    if p.at(NEWLINE) && p.nth(1) == INDENT {
+        body_block(p);
+        return;
+    }
+    if p.at_line_end() || p.at_closer() || p.after_block() {
+        p.error(SyntaxErrorKind::EmptyBody);
+        let m = p.start_block();
+        m.complete(p, BODY);
+        return;
+    }
+    if !ctx.no_pipe {
+        p.error(SyntaxErrorKind::InlineBody);
+    }
+    if !p.enter() {
+        skip_rest(p);
+        return;
+    }
+    let m = p.start();
+    stmt::statement(
+        p,
+        Ctx {
+            no_pipe: ctx.no_pipe,
+            ..PLAIN
+        },
+    );
+    m.complete(p, BODY);
+    p.leave();
+}
+
+/// BODY at NEWLINE INDENT.
+fn body_block(p: &mut Parser<'_>) {
+    p.bump();
+    let m = p.start_block();
+    p.bump();
+    if p.enter() {
+        stmt::statements(p, false);
+        p.leave();
+        p.eat(DEDENT);
+        m.complete(p, BODY);
+    } else {
+        skip_block(p);
+        m.complete(p, ERROR);
+    }
+}
+
+/// Takes everything up to and with the DEDENT of a block whose INDENT was taken.
+fn skip_block(p: &mut Parser<'_>) {
+    let mut open = 1;
+    while open > 0 && !p.at(EOF) {
+        match p.current() {
+            INDENT => open += 1,
+            DEDENT => open -= 1,
+            _ => {}
+        }
+        p.bump();
+    }
+}
+
+/// Takes the words of `(…)`, `[…]`, `{…}`: elements and commas up to the closer. `item` parses one element and says
+/// whether it found any.
+fn comma_list(p: &mut Parser<'_>, expected: &'static str, mut item: impl FnMut(&mut Parser<'_>) -> bool) {
+    p.open_bracket();
+    while !(p.at_closer() || p.at_line_end()) {
+        let before = p.pos();
+        if p.at(COMMA) {
+            p.unexpected(expected);
+            let m = p.start();
+            p.bump();
+            m.complete(p, ERROR);
+            continue;
+        }
+        if !item(p) {
+            if p.pos() == before {
+                p.unexpected(expected);
+                let m = p.start();
+                p.skip_balanced();
+                if p.pos() == before {
+                    p.bump();
+                }
+                m.complete(p, ERROR);
+            }
+            if p.pos() == before {
+                break;
+            }
+            p.eat(COMMA);
+            continue;
+        }
+        if p.eat(COMMA) || p.at_closer() || p.at_line_end() {
+            continue;
+        }
+        if expr::at_expr_start(p) && p.pos() > before {
+            let end = p.last_range().end();
+            p.error_at(SyntaxErrorKind::MissingComma, rowan::TextRange::empty(end));
+        } else if p.pos() == before {
+            break;
+        } else {
+            p.unexpected("`,`");
+            let m = p.start();
+            let at = p.pos();
+            p.skip_balanced();
+            if p.pos() == at {
+                p.bump();
+            }
+            m.complete(p, ERROR);
+            p.eat(COMMA);
+        }
+    }
+    p.close_bracket();
+}
+
+/// `(NAME ':')? EXPR` as a node of `kind`.
+fn named_value(p: &mut Parser<'_>, kind: SyntaxKind) -> bool {
+    let m = p.start();
+    if p.at(IDENT) && p.nth(1) == COLON {
+        bare_name(p);
+        p.bump();
+        if expr::expr(p, PLAIN).is_none() {
+            p.expected("a value", "`:`");
+        }
+    } else if expr::expr(p, PLAIN).is_none() {
+        m.abandon(p);
+        return false;
+    }
+    m.complete(p, kind);
+    true
+}
+
+/// ARG_LIST
+fn arg_list(p: &mut Parser<'_>) {
+    let m = p.start();
+    comma_list(p, "an argument", |p| named_value(p, ARG));
+    m.complete(p, ARG_LIST);
+}
+
+/// MODIFIER_LIST
+fn modifier_list(p: &mut Parser<'_>) {
+    let m = p.start();
+    comma_list(p, "a modifier", |p| {
+        let braced = p.at(IDENT) && p.nth(1) == COLON && p.nth(2) == L_BRACE;
+        let from = p.pos() + 2;
+        let found = named_value(p, MODIFIER);
+        if braced {
+            let range = p.range_since(from);
+            p.error_at(SyntaxErrorKind::BracedValue, range);
+        }
+        found
+    });
+    m.complete(p, MODIFIER_LIST);
+}
+
+/// PARAM_LIST
+fn param_list(p: &mut Parser<'_>) {
+    let m = p.start();
+    comma_list(p, "a parameter's name", |p| {
+        if !p.at(IDENT) {
+            return false;
+        }
+        let m = p.start();
+        name(p, "a name", "`(`");
+        m.complete(p, PARAM);
+        true
+    });
+    m.complete(p, PARAM_LIST);
+}
+
+/// `'as' NAME`, if it is there.
+fn as_name(p: &mut Parser<'_>) -> bool {
+    if !p.at_kw(AS_KW) {
+        return false;
+    }
+    p.bump_kw();
+    name(p, "a name", "`as`");
+    true
+}

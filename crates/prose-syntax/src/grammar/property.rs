@@ -1,0 +1,305 @@
+//! Properties of agents and sessions.
+
+use super::{Ctx, PLAIN, bare_name, expr, skip_line, skip_rest, stmt};
+use crate::{
+    SyntaxErrorKind,
+    SyntaxKind::*,
+    parser::{Completed, Parser},
+};
+
+/// Whether the current word begins a property rather than a statement: `do:`, `parallel:` … are statements.
+fn at_property(p: &Parser<'_>, ahead: usize) -> bool {
+    let statement = matches!(
+        p.kw(ahead),
+        SESSION_KW | RESUME_KW | DO_KW | PARALLEL_KW | LOOP_KW | TRY_KW | ELSE_KW | CATCH_KW | FINALLY_KW
+    );
+    p.nth(ahead) == IDENT && p.nth(ahead + 1) == COLON && !statement
+}
+
+/// Whether indented properties follow: NEWLINE INDENT and something like a property.
+pub(super) fn at_block(p: &Parser<'_>) -> bool {
+    p.at(NEWLINE)
+        && p.nth(1) == INDENT
+        && (at_property(p, 2)
+            || (p.nth(2) == IDENT
+                && prose_model::vocabulary::property(p.text(2)).is_some()
+                && p.nth(3) != EQ))
+}
+
+/// Whether a property follows on the same line.
+pub(super) fn at_inline(p: &Parser<'_>) -> bool {
+    at_property(p, 0)
+}
+
+/// PROPERTY_LIST on a statement's line; says whether `prompt:` was among them.
+pub(super) fn inline(p: &mut Parser<'_>) -> bool {
+    let mut prompt = false;
+    let m = p.start();
+    while at_property(p, 0) {
+        prompt |= p.text(0) == "prompt";
+        one(p, true);
+        if p.at(COMMA) && at_property(p, 1) && !p.in_brackets() {
+            p.bump();
+        }
+        if p.after_block() {
+            break;
+        }
+    }
+    m.complete(p, PROPERTY_LIST);
+    prompt
+}
+
+/// PROPERTY_LIST at NEWLINE INDENT; says whether `prompt:` was among them.
+pub(super) fn block(p: &mut Parser<'_>) -> bool {
+    let mut prompt = false;
+    p.bump();
+    let m = p.start_block();
+    p.bump();
+    if !p.enter() {
+        super::skip_block(p);
+        m.complete(p, ERROR);
+        return false;
+    }
+    let mut extra = 0u32;
+    loop {
+        match p.current() {
+            EOF => break,
+            NEWLINE => p.bump(),
+            INDENT => {
+                p.bump();
+                p.error(SyntaxErrorKind::UnexpectedIndent);
+                extra += 1;
+            }
+            DEDENT if extra > 0 => {
+                p.bump();
+                extra -= 1;
+            }
+            DEDENT => break,
+            _ => {
+                let before = p.pos();
+                if matches!(p.current(), IDENT | STRING) && p.nth(1) == COLON {
+                    prompt |= p.text(0) == "prompt";
+                    property(p);
+                    if !(p.at_line_end() || p.after_block()) {
+                        p.unexpected("the end of the line");
+                        let m = p.start();
+                        skip_line(p, m);
+                    }
+                } else {
+                    if p.at(IDENT) && prose_model::vocabulary::property(p.text(0)).is_some() {
+                        let range = p.range();
+                        p.error_at(
+                            SyntaxErrorKind::Expected {
+                                what: "`:`",
+                                after: "the property's name",
+                            },
+                            rowan::TextRange::empty(range.end()),
+                        );
+                    } else {
+                        p.unexpected("a property such as `prompt: \"…\"`");
+                    }
+                    let m = p.start();
+                    skip_line(p, m);
+                }
+                if p.pos() == before {
+                    break;
+                }
+            }
+        }
+    }
+    p.leave();
+    p.eat(DEDENT);
+    m.complete(p, PROPERTY_LIST);
+    prompt
+}
+
+/// PROPERTY on a line of its own, at its key.
+pub(super) fn property(p: &mut Parser<'_>) {
+    one(p, false);
+}
+
+fn one(p: &mut Parser<'_>, inline: bool) {
+    let key = p.text(0);
+    let known = prose_model::vocabulary::property(key).is_some();
+    let m = p.start();
+    bare_name(p);
+    p.bump();
+    if !known {
+        // Nobody knows what belongs there, so nothing there is wrong.
+        p.mute();
+    }
+    let found = value(
+        p,
+        key,
+        Ctx {
+            no_pipe: inline,
+            no_arrow: true,
+            duration: !known,
+            ..PLAIN
+        },
+    );
+    if !known {
+        if !inline && !(p.at_line_end() || p.after_block()) {
+            let m = p.start();
+            skip_line(p, m);
+        }
+        p.unmute();
+    }
+    if !found && known {
+        p.expected("a value", "the property's name and `:`");
+    }
+    m.complete(p, PROPERTY);
+}
+
+/// A property's value in any of its forms; `false` if there is none.
+fn value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
+    match p.current() {
+        NEWLINE if p.nth(1) == INDENT => nested_value(p, key, ctx),
+        // YAML allows the dashes at the key's own column.
+        NEWLINE if p.nth(1) == MINUS && !p.in_brackets() => {
+            p.bump();
+            dash_list(p, ctx);
+            true
+        }
+        PIPE if p.nth(1) == BLOCK_TEXT => {
+            let from = p.pos();
+            let m = p.start();
+            p.bump();
+            let range = p.range_since(from);
+            p.error_at(SyntaxErrorKind::BlockString, range);
+            p.bump();
+            m.complete(p, BLOCK_STRING);
+            true
+        }
+        _ if at_bare_word(p, key) => {
+            bare_word(p);
+            true
+        }
+        _ => {
+            let from = p.pos();
+            match expr::statement_expr(p, ctx) {
+                Some(first) => {
+                    bare_list(p, first, from, ctx);
+                    true
+                }
+                None => false,
+            }
+        }
+    }
+}
+
+/// `a, b` without brackets, when the first element was parsed.
+fn bare_list(p: &mut Parser<'_>, first: Completed, from: usize, ctx: Ctx) {
+    if !p.at(COMMA) || p.in_brackets() || at_property(p, 1) {
+        return;
+    }
+    let m = first.precede(p);
+    while p.at(COMMA) && !at_property(p, 1) {
+        p.bump();
+        if expr::expr(p, ctx).is_none() {
+            break;
+        }
+    }
+    m.complete(p, LIST_EXPR);
+    let range = p.range_since(from);
+    p.error_at(SyntaxErrorKind::BareList, range);
+}
+
+/// A value on the lines below its key.
+fn nested_value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
+    if p.nth(2) == MINUS {
+        p.bump();
+        let block = p.start_block();
+        p.bump();
+        dash_items(p, ctx);
+        p.eat(DEDENT);
+        block.complete(p, DASH_LIST);
+        return true;
+    }
+    if matches!(p.nth(2), IDENT | STRING) && p.nth(3) == COLON {
+        if key == "context" {
+            p.error(SyntaxErrorKind::ContextLines);
+        }
+        block(p);
+        return true;
+    }
+    p.bump();
+    p.bump();
+    let found = expr::statement_expr(p, ctx).is_some();
+    if !(p.at_line_end() || p.after_block()) {
+        p.unexpected("the end of the line");
+        skip_rest(p);
+    }
+    stmt::close_value_block(p);
+    found
+}
+
+/// DASH_LIST at the first dash, at the column of its key.
+fn dash_list(p: &mut Parser<'_>, ctx: Ctx) {
+    let m = p.start();
+    dash_items(p, ctx);
+    m.complete(p, DASH_LIST);
+}
+
+/// `- a` lines. Takes the line ends between them, not the last one.
+fn dash_items(p: &mut Parser<'_>, ctx: Ctx) {
+    let from = p.pos();
+    loop {
+        let m = p.start();
+        p.bump();
+        if expr::expr(p, ctx).is_none() {
+            p.expected("an element", "`-`");
+        }
+        if !(p.at_line_end() || p.after_block()) {
+            p.unexpected("the end of the line");
+            skip_rest(p);
+        }
+        m.complete(p, DASH_ITEM);
+        if p.at(NEWLINE) && p.nth(1) == MINUS {
+            p.bump();
+        } else {
+            break;
+        }
+    }
+    let range = p.range_since(from);
+    p.error_at(SyntaxErrorKind::DashList, range);
+    if p.at(NEWLINE) && p.nth(1) == DEDENT {
+        p.bump();
+    }
+}
+
+/// Whether the value is a raw word such as `gpt-4.1` or `vendor/model`: pieces without blanks that make no expression.
+fn at_bare_word(p: &Parser<'_>, key: &str) -> bool {
+    if !matches!(key, "model" | "persist") && prose_model::vocabulary::property(key).is_some() {
+        return false;
+    }
+    if !matches!(p.current(), IDENT | NUMBER | AT) {
+        return false;
+    }
+    let mut ahead = 1;
+    let mut odd = p.at(AT);
+    while p.touches(ahead) && ahead < 32 {
+        match p.nth(ahead) {
+            UNKNOWN | COLON | AT => odd = true,
+            DOT if p.nth(ahead + 1) == NUMBER => odd = true,
+            NUMBER | IDENT if matches!(p.nth(ahead - 1), NUMBER) => odd = true,
+            IDENT | NUMBER | DURATION | DOT | MINUS => {}
+            _ => return false,
+        }
+        ahead += 1;
+    }
+    odd
+}
+
+/// BARE_WORD
+fn bare_word(p: &mut Parser<'_>) {
+    let from = p.pos();
+    let m = p.start();
+    p.bump();
+    while p.touches(0) && !p.at_line_end() && !matches!(p.current(), COMMA) && !p.at_closer() {
+        p.bump();
+    }
+    m.complete(p, BARE_WORD);
+    let range = p.range_since(from);
+    p.error_at(SyntaxErrorKind::BareWord, range);
+}

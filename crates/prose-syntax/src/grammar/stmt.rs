@@ -1,0 +1,383 @@
+//! Statements.
+
+use super::{Ctx, PLAIN, body, colon, expr, items, name, name_ref, property, skip_line, skip_rest};
+use crate::{
+    SyntaxErrorKind,
+    SyntaxKind::*,
+    parser::{Completed, Parser},
+};
+
+/// STMT* up to the end of the block (or of the file). One bad statement never damages its neighbours.
+pub(super) fn statements(p: &mut Parser<'_>, root: bool) {
+    // Blocks that nothing opened: their statements count as ours.
+    let mut extra = 0u32;
+    loop {
+        match p.current() {
+            EOF => return,
+            NEWLINE => p.bump(),
+            INDENT => {
+                p.bump();
+                p.error(SyntaxErrorKind::UnexpectedIndent);
+                extra += 1;
+            }
+            DEDENT if extra > 0 => {
+                p.bump();
+                extra -= 1;
+            }
+            DEDENT if root => p.bump(),
+            DEDENT => return,
+            _ => {
+                if root && extra == 0 {
+                    p.reset_depth_error();
+                }
+                let before = p.pos();
+                statement(p, PLAIN);
+                end_of_statement(p);
+                if p.pos() == before {
+                    skip_rest(p);
+                    if p.pos() == before {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Nothing may follow a statement on its line.
+fn end_of_statement(p: &mut Parser<'_>) {
+    if p.at_line_end() || p.after_block() {
+        return;
+    }
+    p.unexpected("the end of the line");
+    let m = p.start();
+    skip_line(p, m);
+}
+
+/// One statement.
+pub(super) fn statement(p: &mut Parser<'_>, ctx: Ctx) {
+    if p.at(IDENT) {
+        if p.nth(1) == EQ {
+            let m = p.start();
+            name_ref(p);
+            assign(p, m);
+            return;
+        }
+        if at_computed_target(p) {
+            let m = p.start();
+            computed_name(p);
+            assign(p, m);
+            return;
+        }
+        if is_head(p) {
+            if items::head(p) {
+                return;
+            }
+        } else if p.nth(1) == COLON {
+            property_outside(p);
+            return;
+        }
+    }
+    let before = p.pos();
+    let m = p.start();
+    match expr::statement_expr(p, ctx) {
+        Some(target) if p.at(EQ) && is_target(target) => assign(p, m),
+        Some(first) => {
+            // Two values in a row: the first is a word we don't know.
+            if first.kind == NAME_REF
+                && p.pos() == before + 1
+                && !p.at_line_end()
+                && not_a_statement(p, before)
+            {
+                skip_line(p, m);
+            } else {
+                m.complete(p, EXPR_STMT);
+            }
+        }
+        None => {
+            if p.at(ARROW) || p.at(PIPE) {
+                p.expected("a statement", "the start of the line");
+            } else {
+                p.unexpected("a statement");
+            }
+            skip_line(p, m);
+        }
+    }
+}
+
+/// Whether the keyword at a statement's start acts as one: no operator follows that would make it a plain name.
+fn is_head(p: &Parser<'_>) -> bool {
+    let kw = p.kw(0);
+    match p.nth(1) {
+        DOT | ARROW | PIPE | PLUS | EQ2 | NEQ | LT | GT | LTEQ | GTEQ | COMMA | AT => false,
+        MINUS => matches!(kw, OUTPUT_KW | RETURN_KW | THROW_KW | IF_KW | ASSERT_KW),
+        L_PAREN => match kw {
+            PARALLEL_KW | LOOP_KW | IF_KW | ELIF_KW | RETURN_KW | THROW_KW | OUTPUT_KW | ASSERT_KW
+            | REPEAT_KW => true,
+            _ => !p.touches(1) && kw.is_keyword(),
+        },
+        L_BRACK => match kw {
+            OUTPUT_KW | RETURN_KW | THROW_KW => true,
+            _ => !p.touches(1) && kw.is_keyword(),
+        },
+        _ => kw.is_keyword(),
+    }
+}
+
+/// `x`, `x.y`, `x[i]`
+fn is_target(target: Completed) -> bool {
+    matches!(target.kind, NAME_REF | FIELD_EXPR | INDEX_EXPR)
+}
+
+/// ASSIGN_STMT, at `=`; the target is in `m`.
+fn assign(p: &mut Parser<'_>, m: crate::parser::Marker) {
+    p.bump();
+    value(p, "`=`");
+    m.complete(p, ASSIGN_STMT);
+}
+
+/// The right side of `=`, and others like it. It may begin on the next, deeper line.
+pub(super) fn value(p: &mut Parser<'_>, after: &'static str) {
+    let from = p.pos();
+    let found = if p.at(NEWLINE) && p.nth(1) == INDENT && !(p.nth(2) == IDENT && p.nth(3) == EQ) {
+        p.bump();
+        p.bump();
+        let found = expr::statement_expr(p, PLAIN);
+        if found.is_some() && !p.at_line_end() && !p.after_block() {
+            p.unexpected("the end of the line");
+            skip_rest(p);
+        }
+        close_value_block(p);
+        found
+    } else {
+        expr::statement_expr(p, PLAIN)
+    };
+    match found {
+        None => expr::missing(p, "a value", after),
+        Some(value) if value.kind == DISCRETION_EXPR => {
+            let range = p.range_since(from);
+            p.error_at(SyntaxErrorKind::DiscretionAsValue, range);
+        }
+        Some(_) => {}
+    }
+}
+
+/// Ends the block a value stood in alone; further lines there are an error.
+pub(super) fn close_value_block(p: &mut Parser<'_>) {
+    p.eat(NEWLINE);
+    if !(p.at(DEDENT) || p.at(EOF)) {
+        p.error(SyntaxErrorKind::UnexpectedIndent);
+        let m = p.start();
+        p.mute();
+        statements(p, false);
+        p.unmute();
+        m.complete(p, ERROR);
+    }
+    p.eat(DEDENT);
+}
+
+/// Whether `name_{v} =` follows.
+fn at_computed_target(p: &Parser<'_>) -> bool {
+    if p.nth(1) != L_BRACE || !p.touches(1) {
+        return false;
+    }
+    for ahead in 2..16 {
+        match p.nth(ahead) {
+            R_BRACE => return p.nth(ahead + 1) == EQ,
+            IDENT | DOT | L_BRACK | R_BRACK | NUMBER | PLUS | MINUS => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// COMPUTED_NAME: `name_{v}`
+fn computed_name(p: &mut Parser<'_>) {
+    let from = p.pos();
+    let m = p.start();
+    p.bump();
+    p.open_bracket();
+    expr::expr(p, PLAIN);
+    if !p.at_closer() {
+        p.unexpected("`}`");
+        let m = p.start();
+        while !(p.at_closer() || p.at_line_end()) {
+            p.bump();
+        }
+        m.complete(p, ERROR);
+    }
+    p.close_bracket();
+    m.complete(p, COMPUTED_NAME);
+    let range = p.range_since(from);
+    p.error_at(SyntaxErrorKind::ComputedName, range);
+}
+
+/// `key: value` where statements stand.
+fn property_outside(p: &mut Parser<'_>) {
+    let m = p.start();
+    p.error(SyntaxErrorKind::PropertyOutside {
+        key: p.text(0).to_owned(),
+    });
+    p.mute();
+    property::property(p);
+    p.unmute();
+    if p.at_line_end() || p.after_block() {
+        m.complete(p, ERROR);
+    } else {
+        skip_line(p, m);
+    }
+}
+
+/// Reports a word that begins no statement, at `word` + 1; `false` when what follows is no operand.
+fn not_a_statement(p: &mut Parser<'_>, word: usize) -> bool {
+    let range = p.last_range();
+    debug_assert!(p.pos() == word + 1, "only the word was taken");
+    let follows = matches!(
+        p.current(),
+        IDENT | STRING | TRIPLE_STRING | NUMBER | DURATION | DISCRETION | COLON | L_BRACE | L_BRACK | L_PAREN
+    );
+    if !follows {
+        return false;
+    }
+    let word = p.last_text();
+    let nearest = nearest(word);
+    if nearest.is_none() && p.at(L_BRACE) {
+        p.error(SyntaxErrorKind::BraceBlock);
+    } else {
+        p.error_at(
+            SyntaxErrorKind::NotAStatement {
+                word: word.to_owned(),
+                nearest,
+            },
+            range,
+        );
+    }
+    true
+}
+
+/// What to write instead of a word that begins no statement.
+fn nearest(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "save" | "store" | "write" => "`output name = …` to return a value or `let name = …` to keep it",
+        "ask" | "prompt" => "`input name: \"…\"` to ask a person or `session \"…\"` to ask an agent",
+        "enable" => "`use \"handle/slug\"` for programs, or an agent's `skills:` and `permissions:`",
+        "gate" | "approve" => "`input approval: \"…\"` to wait for a person and `if **…**:` to decide",
+        "exec" | "shell" | "bash" => "`session \"…\"` with `permissions:` that allow `bash`",
+        "while" => "`loop while **…**:`",
+        "until" => "`loop until **…**:`",
+        "foreach" | "each" => "`for item in items:`",
+        "function" | "def" | "fn" | "func" | "define" => "`block name(params):`",
+        "call" | "run" | "invoke" => "`do name(…)` for a block, `session \"…\"` for an agent",
+        "var" | "set" | "val" => "`let name = …`",
+        "print" | "echo" | "log" | "emit" => "`output name = …`",
+        "switch" | "match" | "case" => "`choice **…**:` with `option \"…\":`",
+        "when" | "unless" => "`if **…**:`",
+        "spawn" | "task" | "delegate" => "`session: agent` with a `prompt:`",
+        "except" | "rescue" => "`catch as err:`",
+        "raise" | "fail" | "error" => "`throw \"…\"`",
+        "include" | "require" => "`use \"handle/slug\"`",
+        _ => return closest(word),
+    })
+}
+
+/// A statement word one or two letters away.
+fn closest(word: &str) -> Option<&'static str> {
+    const WORDS: [(&str, &str); 22] = [
+        ("session", "`session`"),
+        ("resume", "`resume`"),
+        ("agent", "`agent`"),
+        ("block", "`block`"),
+        ("let", "`let`"),
+        ("const", "`const`"),
+        ("input", "`input`"),
+        ("output", "`output`"),
+        ("use", "`use`"),
+        ("import", "`import`"),
+        ("parallel", "`parallel`"),
+        ("repeat", "`repeat`"),
+        ("for", "`for`"),
+        ("loop", "`loop`"),
+        ("if", "`if`"),
+        ("elif", "`elif`"),
+        ("choice", "`choice`"),
+        ("option", "`option`"),
+        ("throw", "`throw`"),
+        ("catch", "`catch`"),
+        ("finally", "`finally`"),
+        ("return", "`return`"),
+    ];
+    let lower = word.to_ascii_lowercase();
+    WORDS
+        .iter()
+        .filter(|(it, _)| it.len() > 2)
+        .map(|(it, shown)| (distance(&lower, it), it.len(), *shown))
+        .filter(|(distance, len, _)| *distance <= if *len > 4 { 2 } else { 1 })
+        .min_by_key(|(distance, ..)| *distance)
+        .map(|(.., shown)| shown)
+}
+
+/// Edits between two short words; swapped neighbours count once. Long words are far away.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(16).collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let mut best = (rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1)
+                .min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// A clause word away from its construct; the clause itself is kept inside an ERROR.
+pub(super) fn misplaced(p: &mut Parser<'_>, after: &'static str) {
+    let m = p.start();
+    p.error(SyntaxErrorKind::MisplacedClause {
+        word: p.text(0).to_owned(),
+        after,
+    });
+    p.mute();
+    p.bump_kw();
+    while !(p.at(COLON) || p.at_line_end()) {
+        p.bump();
+    }
+    if colon(p, "the clause") {
+        body(p, PLAIN);
+    }
+    p.unmute();
+    if p.at_line_end() || p.after_block() {
+        m.complete(p, ERROR);
+    } else {
+        skip_line(p, m);
+    }
+}
+
+/// RECORD_PATTERN: `{ a, b }`
+pub(super) fn record_pattern(p: &mut Parser<'_>) {
+    let m = p.start();
+    super::comma_list(p, "a name", |p| {
+        if p.at(IDENT) {
+            name(p, "a name", "`{`");
+            return true;
+        }
+        false
+    });
+    m.complete(p, RECORD_PATTERN);
+}
+
+/// A plain string, or an error.
+pub(super) fn string(p: &mut Parser<'_>, what: &'static str, after: &'static str) -> bool {
+    if matches!(p.current(), STRING | TRIPLE_STRING) {
+        expr::literal(p, PLAIN);
+        return true;
+    }
+    p.expected(what, after);
+    false
+}

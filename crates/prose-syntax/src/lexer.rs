@@ -1,0 +1,495 @@
+//! Text to tokens. Total: every byte of any text belongs to exactly one token.
+//!
+//! Keywords are contextual, so the lexer knows only names. It decides where strings, discretions and `prompt: |`
+//! blocks end, because their content follows no other rule.
+
+use rowan::{TextRange, TextSize};
+
+use crate::{
+    SyntaxError, SyntaxErrorKind,
+    SyntaxKind::{self, *},
+    text::{is_name_continue, is_name_start, unescape},
+};
+
+/// The tokens of a text, trivia included, as parallel arrays.
+#[derive(Debug, Default)]
+pub(crate) struct Lexed {
+    kinds: Vec<SyntaxKind>,
+    starts: Vec<u32>,
+    end: u32,
+    pub(crate) errors: Vec<SyntaxError>,
+}
+
+impl Lexed {
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    pub(crate) fn kind(&self, index: usize) -> SyntaxKind {
+        self.kinds.get(index).copied().unwrap_or(EOF)
+    }
+
+    pub(crate) fn start(&self, index: usize) -> usize {
+        self.starts.get(index).copied().unwrap_or(self.end) as usize
+    }
+
+    pub(crate) fn end(&self, index: usize) -> usize {
+        self.start(index + 1)
+    }
+
+    pub(crate) fn text<'a>(&self, text: &'a str, index: usize) -> &'a str {
+        &text[self.start(index)..self.end(index)]
+    }
+
+    pub(crate) fn range(&self, index: usize) -> TextRange {
+        range(self.start(index), self.end(index))
+    }
+}
+
+/// A range from byte offsets; texts are at most [`crate::MAX_TEXT_LEN`] long.
+pub(crate) fn range(from: usize, to: usize) -> TextRange {
+    let size = |it: usize| TextSize::from(u32::try_from(it).unwrap_or(u32::MAX));
+    TextRange::new(size(from), size(to))
+}
+
+/// Splits a text into tokens.
+pub(crate) fn lex(text: &str) -> Lexed {
+    let mut lexer = Lexer {
+        text,
+        bytes: text.as_bytes(),
+        pos: 0,
+        line_start: 0,
+        no_triple_star_after: usize::MAX,
+        out: Lexed::default(),
+    };
+    // An estimate from real programs, which saves most regrowth.
+    lexer.out.kinds.reserve(text.len() / 8 + 8);
+    lexer.out.starts.reserve(text.len() / 8 + 8);
+    if text.starts_with('\u{feff}') {
+        lexer.push(BOM, 0);
+        lexer.pos = 3;
+        lexer.line_start = 3;
+    }
+    while lexer.pos < lexer.bytes.len() {
+        let start = lexer.pos;
+        let kind = lexer.token();
+        debug_assert!(lexer.pos > start, "a token has at least one byte");
+        lexer.push(kind, start);
+        if kind == PIPE {
+            lexer.block_text(start);
+        }
+    }
+    lexer.out.end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    lexer.out
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    pos: usize,
+    /// Start of the current line; its indentation decides where an unterminated `**` ends.
+    line_start: usize,
+    /// No `***` closes anything from here on; keeps a file full of unterminated ones linear.
+    no_triple_star_after: usize,
+    out: Lexed,
+}
+
+impl Lexer<'_> {
+    fn push(&mut self, kind: SyntaxKind, start: usize) {
+        self.out.kinds.push(kind);
+        self.out.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
+    }
+
+    fn error(&mut self, kind: SyntaxErrorKind, from: usize, to: usize) {
+        self.out.errors.push(SyntaxError {
+            kind,
+            range: range(from, to),
+        });
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
+    }
+
+    fn one(&mut self, kind: SyntaxKind) -> SyntaxKind {
+        self.pos += 1;
+        kind
+    }
+
+    fn two(&mut self, kind: SyntaxKind) -> SyntaxKind {
+        self.pos += 2;
+        kind
+    }
+
+    fn token(&mut self) -> SyntaxKind {
+        match self.bytes[self.pos] {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.whitespace(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.ident(),
+            b'"' => self.string(),
+            b'0'..=b'9' => self.number(),
+            b'#' => {
+                self.pos = self.line_end(self.pos);
+                COMMENT
+            }
+            b'*' if self.peek(1) == b'*' => self.discretion(),
+            b':' => self.one(COLON),
+            b',' => self.one(COMMA),
+            b'.' => self.one(DOT),
+            b'(' => self.one(L_PAREN),
+            b')' => self.one(R_PAREN),
+            b'[' => self.one(L_BRACK),
+            b']' => self.one(R_BRACK),
+            b'{' => self.one(L_BRACE),
+            b'}' => self.one(R_BRACE),
+            b'@' => self.one(AT),
+            b'+' => self.one(PLUS),
+            b'-' if self.peek(1) == b'>' => self.two(ARROW),
+            b'-' => self.one(MINUS),
+            b'|' if self.peek(1) == b'|' => self.two(UNKNOWN),
+            b'|' => self.one(PIPE),
+            b'=' if self.peek(1) == b'=' => self.two(EQ2),
+            b'=' => self.one(EQ),
+            b'!' if self.peek(1) == b'=' => self.two(NEQ),
+            b'<' if self.peek(1) == b'=' => self.two(LTEQ),
+            b'<' => self.one(LT),
+            b'>' if self.peek(1) == b'=' => self.two(GTEQ),
+            b'>' => self.one(GT),
+            byte if byte < 0x80 => self.unknown(),
+            _ => self.non_ascii(),
+        }
+    }
+
+    fn whitespace(&mut self) -> SyntaxKind {
+        while let Some(byte) = self.bytes.get(self.pos) {
+            match byte {
+                b' ' | b'\t' | 0x0b | 0x0c => self.pos += 1,
+                b'\n' | b'\r' => {
+                    self.pos += 1;
+                    self.line_start = self.pos;
+                }
+                _ => break,
+            }
+        }
+        WHITESPACE
+    }
+
+    fn ident(&mut self) -> SyntaxKind {
+        // The common case first: a run of ASCII letters, digits and `_`.
+        self.pos += 1;
+        while matches!(
+            self.bytes.get(self.pos),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_')
+        ) {
+            self.pos += 1;
+        }
+        if matches!(self.bytes.get(self.pos), Some(b'-' | 0x80..)) {
+            self.ident_tail();
+        }
+        IDENT
+    }
+
+    /// Continues a name behind its first characters.
+    fn ident_tail(&mut self) {
+        while let Some(byte) = self.bytes.get(self.pos) {
+            let rest = &self.text[self.pos..];
+            let word = match byte {
+                b'-' => &rest[1..],
+                _ => rest,
+            };
+            let Some(next) = word.chars().next().filter(|it| is_name_continue(*it)) else {
+                break;
+            };
+            self.pos += (rest.len() - word.len()) + next.len_utf8();
+        }
+    }
+
+    fn number(&mut self) -> SyntaxKind {
+        self.digits();
+        if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
+            self.pos += 1;
+            self.digits();
+        }
+        let unit = self.bytes[self.pos..]
+            .iter()
+            .take_while(|it| it.is_ascii_alphabetic())
+            .count();
+        let after = self.bytes.get(self.pos + unit).copied().unwrap_or(0);
+        let known = matches!(
+            &self.bytes[self.pos..self.pos + unit],
+            b"ms" | b"s" | b"m" | b"min" | b"h" | b"d"
+        );
+        if known && !after.is_ascii_alphanumeric() && after != b'_' {
+            self.pos += unit;
+            return DURATION;
+        }
+        NUMBER
+    }
+
+    fn digits(&mut self) {
+        while self.peek(0).is_ascii_digit() {
+            self.pos += 1;
+        }
+    }
+
+    fn string(&mut self) -> SyntaxKind {
+        if self.bytes[self.pos..].starts_with(b"\"\"\"") {
+            return self.triple_string();
+        }
+        let start = self.pos;
+        self.pos += 1;
+        loop {
+            match self.bytes.get(self.pos) {
+                Some(b'"') => {
+                    self.pos += 1;
+                    return STRING;
+                }
+                Some(b'\\') => {
+                    match self.text[self.pos + 1..].chars().next() {
+                        Some(c) if c != '\n' && c != '\r' => {
+                            let end = self.pos + 1 + c.len_utf8();
+                            if unescape(c).is_none() {
+                                self.error(SyntaxErrorKind::UnknownEscape(c), self.pos, end);
+                            }
+                            self.pos = end;
+                        }
+                        // A backslash at the line's end; the loop reports the missing quote.
+                        _ => self.pos += 1,
+                    };
+                }
+                Some(b'\n' | b'\r') | None => {
+                    self.error(
+                        SyntaxErrorKind::UnterminatedString { triple: false },
+                        start,
+                        self.pos,
+                    );
+                    return STRING;
+                }
+                Some(_) => self.pos += 1,
+            }
+        }
+    }
+
+    fn triple_string(&mut self) -> SyntaxKind {
+        let start = self.pos;
+        self.pos += 3;
+        while let Some(found) = memchr::memchr2(b'"', b'\\', &self.bytes[self.pos..]) {
+            self.pos += found;
+            if self.bytes[self.pos] == b'\\' {
+                self.pos += if matches!(self.peek(1), b'"' | b'\\') {
+                    2
+                } else {
+                    1
+                };
+                continue;
+            }
+            let run = self.bytes[self.pos..]
+                .iter()
+                .take_while(|it| **it == b'"')
+                .count();
+            // Of a run of four or five quotes the last three close.
+            self.pos += if matches!(run, 3..=5) { run } else { run.min(3) };
+            if run >= 3 {
+                return TRIPLE_STRING;
+            }
+        }
+        self.pos = self.bytes.len();
+        self.error(
+            SyntaxErrorKind::UnterminatedString { triple: true },
+            start,
+            start + 3,
+        );
+        TRIPLE_STRING
+    }
+
+    fn discretion(&mut self) -> SyntaxKind {
+        let start = self.pos;
+        let stars = self.stars(start);
+        let end = match stars {
+            4 => Some(start + 4),
+            2 => self
+                .find_stars(start + 2, self.line_end(start), 2)
+                .or_else(|| self.find_on_later_lines(start)),
+            _ if start >= self.no_triple_star_after => None,
+            _ => self.find_stars(start + 3, self.bytes.len(), 3),
+        };
+        match end {
+            Some(end) => {
+                self.pos = end;
+                let width = if stars == 3 || stars > 4 { 3 } else { 2 };
+                self.check_discretion(start, width, end);
+            }
+            None => {
+                if stars != 2 {
+                    self.no_triple_star_after = self.no_triple_star_after.min(start);
+                }
+                // The colon that opens the body stays outside, so that the body is still found.
+                let line = &self.text[start..self.line_end(start)];
+                let line = line.trim_end();
+                let line = line.strip_suffix(':').unwrap_or(line).trim_end();
+                self.pos = start + line.len().max(stars);
+                self.error(
+                    SyntaxErrorKind::UnterminatedDiscretion { block: stars != 2 },
+                    start,
+                    self.pos,
+                );
+            }
+        }
+        DISCRETION
+    }
+
+    fn stars(&self, at: usize) -> usize {
+        self.bytes[at..].iter().take_while(|it| **it == b'*').count()
+    }
+
+    /// End of the first run of at least `width` stars in a range.
+    fn find_stars(&self, from: usize, to: usize, width: usize) -> Option<usize> {
+        let mut at = from;
+        while at < to {
+            at += memchr::memchr(b'*', &self.bytes[at..to])?;
+            let run = self.stars(at).min(to - at);
+            at += run;
+            if run >= width {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// `**` may close on a later line, unless a blank or shallower line comes first.
+    fn find_on_later_lines(&self, start: usize) -> Option<usize> {
+        let indent = self.bytes[self.line_start.min(start)..start]
+            .iter()
+            .take_while(|it| matches!(**it, b' ' | b'\t'))
+            .count();
+        let mut at = self.line_end(start);
+        while at < self.bytes.len() {
+            at += if self.bytes[at..].starts_with(b"\r\n") {
+                2
+            } else {
+                1
+            };
+            let end = self.line_end(at);
+            let line = &self.bytes[at..end];
+            let blanks = line.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
+            if blanks == line.len() || blanks < indent {
+                return None;
+            }
+            if let Some(found) = self.find_stars(at, end, 2) {
+                return Some(found);
+            }
+            at = end;
+        }
+        None
+    }
+
+    fn check_discretion(&mut self, start: usize, width: usize, end: usize) {
+        let content = &self.text[start + width..end - width];
+        let trimmed = content.trim();
+        let multi_line = width == 2 && content.contains(['\n', '\r']);
+        if trimmed.is_empty() {
+            self.error(SyntaxErrorKind::EmptyDiscretion, start, end);
+        } else if trimmed.chars().nth(2).is_none() {
+            self.error(SyntaxErrorKind::ShortDiscretion, start, end);
+        } else if multi_line {
+            self.error(SyntaxErrorKind::MultiLineDiscretion, start, end);
+        }
+    }
+
+    /// Offset of the line end at or after `at`.
+    fn line_end(&self, at: usize) -> usize {
+        memchr::memchr2(b'\n', b'\r', &self.bytes[at..]).map_or(self.bytes.len(), |it| at + it)
+    }
+
+    /// After `key: |` at a line's end: takes the deeper lines below as one token.
+    fn block_text(&mut self, pipe: usize) {
+        let last = self.out.kinds.len() - 1;
+        let mut before = last;
+        let mut seen = [EOF; 2];
+        for slot in &mut seen {
+            if before > 0 && self.out.kinds[before - 1] == WHITESPACE {
+                before -= 1;
+            }
+            if before == 0 {
+                return;
+            }
+            before -= 1;
+            *slot = self.out.kinds[before];
+        }
+        let key = self.out.starts[before] as usize;
+        let first_line_end = self.line_end(self.pos);
+        if seen != [COLON, IDENT]
+            || key < self.line_start
+            || !self.text[self.pos..first_line_end].trim().is_empty()
+        {
+            return;
+        }
+        let indent = self.bytes[self.line_start..pipe]
+            .iter()
+            .take_while(|it| **it == b' ')
+            .count();
+        let (mut at, mut end) = (first_line_end, None);
+        while at < self.bytes.len() {
+            at += if self.bytes[at..].starts_with(b"\r\n") {
+                2
+            } else {
+                1
+            };
+            let line_end = self.line_end(at);
+            let line = &self.bytes[at..line_end];
+            let blanks = line.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
+            at = line_end;
+            if blanks == line.len() {
+                continue;
+            }
+            if blanks <= indent {
+                break;
+            }
+            end = Some(line_end);
+        }
+        if let Some(end) = end {
+            let start = self.pos;
+            self.pos = end;
+            self.push(BLOCK_TEXT, start);
+        }
+    }
+
+    fn unknown(&mut self) -> SyntaxKind {
+        if self.bytes[self.pos..].starts_with(b"&&") || self.bytes[self.pos..].starts_with(b"//") {
+            return self.two(UNKNOWN);
+        }
+        self.one(UNKNOWN)
+    }
+
+    fn non_ascii(&mut self) -> SyntaxKind {
+        let c = self.text[self.pos..].chars().next().unwrap_or('\0');
+        let start = self.pos;
+        if is_name_start(c) {
+            self.pos += c.len_utf8();
+            self.ident_tail();
+            return IDENT;
+        }
+        if is_invisible(c) {
+            // Pasted text is full of them; they act as the blank they look like.
+            while let Some(c) = self.text[self.pos..]
+                .chars()
+                .next()
+                .filter(|it| is_invisible(*it))
+            {
+                self.pos += c.len_utf8();
+            }
+            self.error(SyntaxErrorKind::InvisibleCharacter(c), start, self.pos);
+            return WHITESPACE;
+        }
+        while let Some(c) = self.text[self.pos..].chars().next() {
+            if c.is_ascii() || is_name_start(c) || is_invisible(c) {
+                break;
+            }
+            self.pos += c.len_utf8();
+        }
+        UNKNOWN
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    !c.is_ascii() && (c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}'))
+}
