@@ -52,8 +52,8 @@ struct Writer {
     file: File,
     /// Records written, which is also the next number.
     next: u64,
-    /// Length in bytes.
-    len: u64,
+    /// Length of the file.
+    bytes: u64,
     poisoned: bool,
 }
 
@@ -93,12 +93,12 @@ impl Journal {
         Ok((journal, content))
     }
 
-    fn with(path: &Path, file: File, next: u64, len: u64, clock: Arc<dyn Clock>) -> Result<Journal> {
+    fn with(path: &Path, file: File, next: u64, bytes: u64, clock: Arc<dyn Clock>) -> Result<Journal> {
         let sync_handle = file.try_clone().map_err(io("open", path))?;
         let writer = Writer {
             file,
             next,
-            len,
+            bytes,
             poisoned: false,
         };
         Ok(Journal {
@@ -116,8 +116,13 @@ impl Journal {
     }
 
     /// How many records there are, on disk or not.
-    pub fn count(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         lock(&self.writer).next
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Appends a record with one write and returns its number. It is on disk only after [`Journal::sync`].
@@ -149,7 +154,7 @@ impl Journal {
 
     /// Waits until all that was appended is on disk.
     pub fn sync(&self) -> Result<()> {
-        self.sync_to(self.count())
+        self.sync_to(self.len())
     }
 
     /// Waits until records below `next` are on disk.
@@ -189,11 +194,11 @@ impl Journal {
         let line = encode(&record)?;
         if let Err(error) = writer.file.write_all(&line) {
             // A record may be there in part; without it the journal is as before.
-            writer.poisoned = writer.file.set_len(writer.len).is_err();
+            writer.poisoned = writer.file.set_len(writer.bytes).is_err();
             return Err(io("write", &self.path)(error));
         }
         writer.next += 1;
-        writer.len += line.len() as u64;
+        writer.bytes += line.len() as u64;
         Ok(seq)
     }
 

@@ -224,7 +224,7 @@ fn threads_share_the_journal() {
             });
         }
     });
-    assert_eq!(journal.count(), 40);
+    assert_eq!(journal.len(), 40);
     assert_eq!(read_journal(&path).unwrap().records.len(), 40);
 }
 
@@ -262,7 +262,7 @@ proptest! {
             prop_assert_eq!(bodies(&content.records), &records[..whole]);
             prop_assert_eq!(content.torn.is_some(), content.intact < cut as u64);
             prop_assert_eq!(fs::metadata(&path).unwrap().len(), content.intact);
-            prop_assert_eq!(journal.count(), whole as u64);
+            prop_assert_eq!(journal.len(), whole as u64);
         }
     }
 

@@ -786,3 +786,10 @@ fn events_that_fit_nothing_are_ignored() {
     world.construct(&stray, ConstructKind::For, None);
     world.text();
 }
+
+#[test]
+fn a_projection_can_be_handed_to_another_thread() {
+    fn sendable<T: Send>() {}
+    sendable::<StateProjection>();
+    sendable::<prose_state::Run>();
+}
