@@ -1,0 +1,447 @@
+//! From the tree to [`crate::hir`].
+
+use prose_model::{BinaryOp, Name};
+use prose_syntax::ast::{
+    self, AstNode, DiscretionToken, HasBody, HasModifiers, HasProperties, LiteralKind, PipeOpKind, PropertyValue,
+    StringToken, Target,
+};
+use prose_syntax::text::{Interpolation, NamePart, PathStep, Segment};
+use prose_syntax::{SyntaxNode, SyntaxToken, TextRange, TextSize};
+
+use crate::hir::*;
+
+/// Reads the statements of a chunk's tree.
+pub(crate) fn chunk_body(root: &SyntaxNode) -> ChunkBody {
+    let stmts = ast::SourceFile::cast(root.clone())
+        .map(|file| file.statements().map(|it| stmt(&it)).collect())
+        .unwrap_or_default();
+    ChunkBody { stmts }
+}
+
+fn range(node: &impl AstNode<Language = prose_syntax::ProseLanguage>) -> TextRange {
+    node.syntax().text_range()
+}
+
+fn ident(token: &SyntaxToken) -> Ident {
+    Ident { name: Name::new(token.text()), range: token.text_range() }
+}
+
+fn name(node: Option<ast::Name>) -> Option<Ident> {
+    let token = node?.token()?;
+    Some(match StringToken::cast(token.clone()) {
+        Some(string) => Ident { name: string.text().into(), range: token.text_range() },
+        None => ident(&token),
+    })
+}
+
+fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
+    node?.token().as_ref().map(ident)
+}
+
+fn stmt(node: &ast::Stmt) -> Stmt {
+    let kind = match node {
+        ast::Stmt::Use(it) => StmtKind::Use(UseDef {
+            target: it.path().and_then(|it| it.string()).map(|it| (it.text(), it.content_range())),
+            alias: name(it.alias()),
+        }),
+        ast::Stmt::Import(it) => StmtKind::SkillImport {
+            skill: it.skill().and_then(|it| it.string()).map(|it| (it.text(), it.text_range())),
+        },
+        ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef { name: name(it.name()), props: props(it.properties()) }),
+        ast::Stmt::Block(it) => StmtKind::Block(BlockDef {
+            name: name(it.name()),
+            params: params(it.params()),
+            mods: mods(it.modifiers()),
+            body: body(it.body()),
+        }),
+        executable => StmtKind::Expr(Expr { range: range(node), kind: executable_kind(executable) }),
+    };
+    Stmt { range: range(node), kind }
+}
+
+fn executable_kind(node: &ast::Stmt) -> ExprKind {
+    match node {
+        ast::Stmt::Input(it) => {
+            ExprKind::Input { name: name(it.name()), value: it.value().map(|it| Box::new(expr(&it))) }
+        }
+        ast::Stmt::Output(it) => match name(it.name()) {
+            Some(name) => ExprKind::Output { name, value: boxed(it.value(), it.syntax()) },
+            None => ExprKind::Return { is_return: false, value: it.value().map(|it| Box::new(expr(&it))) },
+        },
+        ast::Stmt::Let(it) => {
+            let target = match (name(it.name()), it.pattern()) {
+                (_, Some(pattern)) => LetTarget::Record(pattern.names().filter_map(|it| name(Some(it))).collect()),
+                (Some(name), None) => LetTarget::Name(name),
+                (None, None) => LetTarget::Missing,
+            };
+            ExprKind::Let { constant: it.is_const(), target, value: boxed(it.value(), it.syntax()) }
+        }
+        ast::Stmt::Assign(it) => match it.target().and_then(|it| assign_target(&it)) {
+            Some((name, path, computed)) => {
+                ExprKind::Assign { name, path, computed, value: boxed(it.value(), it.syntax()) }
+            }
+            // Something that can't be assigned to was reported by the parser; its value still runs.
+            None => opt_expr(it.value(), it.syntax()).kind,
+        },
+        ast::Stmt::Throw(it) => ExprKind::Throw(it.value().map(|it| Box::new(expr(&it)))),
+        ast::Stmt::Return(it) => {
+            ExprKind::Return { is_return: true, value: it.value().map(|it| Box::new(expr(&it))) }
+        }
+        ast::Stmt::Break(_) => ExprKind::Break,
+        ast::Stmt::Assert(it) => ExprKind::Assert {
+            cond: boxed(it.condition(), it.syntax()),
+            message: it.message().map(|it| Box::new(expr(&it))),
+        },
+        ast::Stmt::Expr(it) => opt_expr(it.expr(), it.syntax()).kind,
+        ast::Stmt::Use(_) | ast::Stmt::Import(_) | ast::Stmt::Agent(_) | ast::Stmt::Block(_) => ExprKind::Missing,
+    }
+}
+
+/// The variable, the path below it, and whether it is written `name_{v}`.
+fn assign_target(target: &Target) -> Option<(Ident, Vec<Expr>, bool)> {
+    match target {
+        Target::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new(), false)),
+        Target::Computed(it) => {
+            let base = ident(&it.base()?);
+            Some((base, it.key().iter().map(expr).collect(), true))
+        }
+        Target::Field(it) => {
+            let (root, mut path) = place(&it.base()?)?;
+            path.push(key_text(&name(it.field())?));
+            Some((root, path, false))
+        }
+        Target::Index(it) => {
+            let (root, mut path) = place(&it.base()?)?;
+            path.push(opt_expr(it.index(), it.syntax()));
+            Some((root, path, false))
+        }
+    }
+}
+
+fn place(node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
+    match node {
+        ast::Expr::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new())),
+        ast::Expr::Field(it) => {
+            let (root, mut path) = place(&it.base()?)?;
+            path.push(key_text(&name(it.field())?));
+            Some((root, path))
+        }
+        ast::Expr::Index(it) => {
+            let (root, mut path) = place(&it.base()?)?;
+            path.push(opt_expr(it.index(), it.syntax()));
+            Some((root, path))
+        }
+        ast::Expr::Paren(it) => place(&it.inner()?),
+        _ => None,
+    }
+}
+
+/// A field's name as the text that selects it.
+fn key_text(key: &Ident) -> Expr {
+    let text = Template { range: key.range, content: key.range, parts: vec![Part::Text(key.name.to_string())] };
+    Expr { range: key.range, kind: ExprKind::Text(text) }
+}
+
+fn body(node: Option<ast::Body>) -> Body {
+    match node {
+        Some(node) => Body { range: range(&node), stmts: node.statements().map(|it| stmt(&it)).collect() },
+        None => Body::default(),
+    }
+}
+
+fn params(node: Option<ast::ParamList>) -> Vec<Ident> {
+    node.map(|list| list.params().filter_map(|it| name(it.name())).collect()).unwrap_or_default()
+}
+
+fn mods(nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modifier> {
+    nodes
+        .map(|it| Modifier { name: name(it.name()), value: it.value().map(|it| expr(&it)), range: range(&it) })
+        .collect()
+}
+
+fn args(node: Option<ast::ArgList>) -> Vec<Argument> {
+    let Some(list) = node else { return Vec::new() };
+    list.args().map(|it| Argument { name: name(it.name()), value: opt_expr(it.value(), it.syntax()) }).collect()
+}
+
+fn props(nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
+    nodes
+        .filter_map(|it| {
+            let key = name(it.key())?;
+            let value = match it.value() {
+                None => PropValue::Missing,
+                Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(&it)),
+                Some(PropertyValue::Nested(it)) => PropValue::Nested(props(it.properties()), range(&it)),
+                Some(PropertyValue::Dashes(it)) => {
+                    PropValue::Dashes(it.items().filter_map(|it| it.value()).map(|it| expr(&it)).collect(), range(&it))
+                }
+                Some(PropertyValue::Block(it)) => match it.string() {
+                    Some(string) => PropValue::Block(template(&string)),
+                    None => PropValue::Missing,
+                },
+                Some(PropertyValue::Word(it)) => {
+                    PropValue::Word(Ident { name: it.text().trim().into(), range: range(&it) })
+                }
+            };
+            Some(Property { key, range: range(&it), value })
+        })
+        .collect()
+}
+
+fn boxed(node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Expr> {
+    Box::new(opt_expr(node, parent))
+}
+
+fn opt_expr(node: Option<ast::Expr>, parent: &SyntaxNode) -> Expr {
+    match node {
+        Some(node) => expr(&node),
+        None => Expr { range: TextRange::empty(parent.text_range().end()), kind: ExprKind::Missing },
+    }
+}
+
+/// Reads an expression.
+pub(crate) fn expr(node: &ast::Expr) -> Expr {
+    Expr { range: range(node), kind: expr_kind(node) }
+}
+
+fn expr_kind(node: &ast::Expr) -> ExprKind {
+    let syntax = node.syntax();
+    match node {
+        ast::Expr::Session(it) => ExprKind::Session(Box::new(Session {
+            resume: false,
+            keyword: it.keyword().map_or(range(it), |it| it.text_range()),
+            name: name(it.name()),
+            agent: name_ref(it.agent()),
+            text: it.text().and_then(|it| it.string()).map(|it| template(&it)),
+            props: props(it.properties()),
+            mods: mods(it.modifiers()),
+        })),
+        ast::Expr::Resume(it) => ExprKind::Session(Box::new(Session {
+            resume: true,
+            keyword: it.keyword().map_or(range(it), |it| it.text_range()),
+            name: name(it.name()),
+            agent: name_ref(it.agent()),
+            text: it.text().and_then(|it| it.string()).map(|it| template(&it)),
+            props: props(it.properties()),
+            mods: Vec::new(),
+        })),
+        ast::Expr::Do(it) => ExprKind::Do(body(it.body())),
+        ast::Expr::DoCall(it) => ExprKind::DoCall { callee: name_ref(it.callee()), args: args(it.args()) },
+        ast::Expr::Parallel(it) => ExprKind::Parallel { mods: mods(it.modifiers()), body: body(it.body()) },
+        ast::Expr::For(it) => ExprKind::For(Box::new(For {
+            parallel: it.parallel_token().is_some(),
+            item: name(it.item()),
+            index: name(it.index()),
+            source: opt_expr(it.collection(), syntax),
+            mods: mods(it.modifiers()),
+            body: body(it.body()),
+        })),
+        ast::Expr::Repeat(it) => ExprKind::Repeat {
+            count: boxed(it.count(), syntax),
+            index: name(it.index()),
+            mods: mods(it.modifiers()),
+            body: body(it.body()),
+        },
+        ast::Expr::Loop(it) => ExprKind::Loop(Box::new(Loop {
+            until: it.while_token().is_none(),
+            cond: it.condition().map(|it| expr(&it)),
+            mods: mods(it.modifiers()),
+            index: name(it.index()),
+            body: body(it.body()),
+        })),
+        ast::Expr::If(it) => {
+            let mut arms = vec![(opt_expr(it.condition(), syntax), body(it.body()))];
+            arms.extend(it.elifs().map(|it| (opt_expr(it.condition(), it.syntax()), body(it.body()))));
+            ExprKind::If { arms, otherwise: it.else_clause().map(|it| body(it.body())) }
+        }
+        ast::Expr::Choice(it) => ExprKind::Choice {
+            criteria: boxed(it.condition(), syntax),
+            options: it.options().iter().map(choice_option).collect(),
+        },
+        ast::Expr::Try(it) => ExprKind::Try {
+            body: body(it.body()),
+            catches: it.catches().map(|it| (name(it.name()), body(it.body()))).collect(),
+            finally: it.finally_clause().map(|it| body(it.body())),
+        },
+        ast::Expr::Arrow(it) => ExprKind::Arrow(it.steps().map(|it| expr(&it)).collect()),
+        ast::Expr::Pipe(it) => ExprKind::Pipeline {
+            source: boxed(it.input(), syntax),
+            stages: it.ops().map(|it| stage(&it)).collect(),
+        },
+        ast::Expr::Bin(it) => {
+            let (lhs, rhs) = (boxed(it.lhs(), syntax), boxed(it.rhs(), syntax));
+            match it.op() {
+                Some(op) => ExprKind::Binary { op: binary_op(op), lhs, rhs },
+                None => lhs.kind,
+            }
+        }
+        ast::Expr::Prefix(it) => {
+            let operand = boxed(it.operand(), syntax);
+            if it.is_not() { ExprKind::Not(operand) } else { ExprKind::Neg(operand) }
+        }
+        ast::Expr::Paren(it) => opt_expr(it.inner(), syntax).kind,
+        ast::Expr::Field(it) => match name(it.field()) {
+            Some(key) => ExprKind::Member { of: boxed(it.base(), syntax), key },
+            None => opt_expr(it.base(), syntax).kind,
+        },
+        ast::Expr::Index(it) => {
+            ExprKind::Index { of: boxed(it.base(), syntax), index: boxed(it.index(), syntax) }
+        }
+        ast::Expr::Call(it) => {
+            let callee = match it.callee().map(ast::Expr::unparen) {
+                Some(ast::Expr::Name(it)) => name_ref(Some(it)),
+                _ => None,
+            };
+            ExprKind::Call { callee, args: args(it.args()) }
+        }
+        ast::Expr::List(it) => ExprKind::List {
+            items: it.elements().map(|it| expr(&it)).collect(),
+            bracketed: it.is_bracketed(),
+        },
+        ast::Expr::Object(it) => ExprKind::Record(it.fields().filter_map(|it| field(&it)).collect()),
+        ast::Expr::Literal(it) => match it.kind() {
+            Some(LiteralKind::String(string)) => ExprKind::Text(template(&string)),
+            Some(LiteralKind::Number(number)) => ExprKind::Number(number),
+            Some(LiteralKind::Duration(text)) => ExprKind::Duration(text),
+            Some(LiteralKind::Bool(value)) => ExprKind::Bool(value),
+            Some(LiteralKind::Null) => ExprKind::Null,
+            None => ExprKind::Missing,
+        },
+        ast::Expr::Discretion(it) => match it.token() {
+            Some(token) => discretion(&token),
+            None => ExprKind::Missing,
+        },
+        ast::Expr::Name(it) => match it.token() {
+            Some(token) => ExprKind::Name(Name::new(token.text())),
+            None => ExprKind::Missing,
+        },
+    }
+}
+
+fn field(node: &ast::ObjectField) -> Option<Field> {
+    let value = node.value();
+    let key = match name(node.key()) {
+        Some(key) => key,
+        None => {
+            let text = node.key_text().unwrap_or_else(|| node.syntax().text().to_string());
+            Ident { name: text.trim().into(), range: range(node) }
+        }
+    };
+    Some(Field { key, value: opt_expr(value, node.syntax()) })
+}
+
+fn choice_option(node: &ast::ChoiceOption) -> ChoiceOption {
+    let label = node.label();
+    let text = match &label {
+        Some(ast::Expr::Literal(it)) => it.string().map(|it| it.text()),
+        Some(ast::Expr::Discretion(it)) => it.token().map(|it| it.text().trim().to_owned()),
+        _ => None,
+    };
+    ChoiceOption {
+        label: text
+            .or_else(|| label.as_ref().map(|it| it.syntax().text().to_string()))
+            .unwrap_or_default(),
+        range: label.map_or_else(|| range(node), |it| range(&it)),
+        body: body(node.body()),
+    }
+}
+
+fn stage(node: &ast::PipeOp) -> Stage {
+    let kind = match node.kind() {
+        Some(PipeOpKind::Map) => StageKind::Map(body(node.body())),
+        Some(PipeOpKind::Filter) => StageKind::Filter(body(node.body())),
+        Some(PipeOpKind::Pmap) => StageKind::Pmap(body(node.body())),
+        Some(PipeOpKind::Reduce) => StageKind::Reduce { params: params(node.params()), body: body(node.body()) },
+        Some(PipeOpKind::Chunks) => {
+            StageKind::Chunks(args(node.args()).into_iter().next().map(|it| Box::new(it.value)))
+        }
+        None => StageKind::Missing,
+    };
+    let word = node.op_token().map_or(range(node), |it| it.text_range());
+    Stage { range: range(node), word, kind }
+}
+
+fn binary_op(op: ast::BinOp) -> BinaryOp {
+    match op {
+        ast::BinOp::Or => BinaryOp::Or,
+        ast::BinOp::And => BinaryOp::And,
+        ast::BinOp::Eq => BinaryOp::Eq,
+        ast::BinOp::Ne => BinaryOp::Ne,
+        ast::BinOp::Lt => BinaryOp::Lt,
+        ast::BinOp::Gt => BinaryOp::Gt,
+        ast::BinOp::Le => BinaryOp::Le,
+        ast::BinOp::Ge => BinaryOp::Ge,
+        ast::BinOp::Add => BinaryOp::Add,
+        ast::BinOp::Sub => BinaryOp::Sub,
+    }
+}
+
+fn template(string: &StringToken) -> Template {
+    Template {
+        range: string.text_range(),
+        content: string.content_range(),
+        parts: parts(string.segments(), string.syntax()),
+    }
+}
+
+fn discretion(token: &DiscretionToken) -> ExprKind {
+    let text = token.text();
+    let bare = token.as_name().map(|name| {
+        let lead = TextSize::of(&text[..text.len() - text.trim_start().len()]);
+        let start = token.content_range().start() + lead;
+        Ident { range: TextRange::at(start, TextSize::of(name.as_str())), name: name.into() }
+    });
+    let mut parts = parts(token.segments(), token.syntax());
+    trim(&mut parts);
+    ExprKind::Judge { text: Template { range: token.text_range(), content: token.content_range(), parts }, bare }
+}
+
+/// A discretion's outer whitespace is layout, not part of what is asked.
+fn trim(parts: &mut Vec<Part>) {
+    if let Some(Part::Text(text)) = parts.first_mut() {
+        *text = text.trim_start().to_owned();
+    }
+    if let Some(Part::Text(text)) = parts.last_mut() {
+        *text = text.trim_end().to_owned();
+    }
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+}
+
+fn parts(segments: Vec<Segment>, token: &SyntaxToken) -> Vec<Part> {
+    segments
+        .into_iter()
+        .map(|segment| match segment {
+            Segment::Text { text, .. } => Part::Text(text),
+            Segment::Interpolation(it) => {
+                let local = it.range - token.text_range().start();
+                Part::Insert { range: it.range, verbatim: token.text()[local].to_owned(), value: insert(it) }
+            }
+        })
+        .collect()
+}
+
+fn insert(it: Interpolation) -> Expr {
+    let word = |part: NamePart| Ident { name: part.name.into(), range: part.range };
+    let root = word(it.root);
+    let start = root.range.start();
+    let mut value = Expr { range: root.range, kind: ExprKind::Name(root.name) };
+    for step in it.path {
+        let (end, kind) = match step {
+            PathStep::Field(part) => {
+                let key = word(part);
+                (key.range.end(), ExprKind::Member { of: Box::new(value), key })
+            }
+            PathStep::Index { index, range } => {
+                let index = Expr { range, kind: ExprKind::Number(index as f64) };
+                (range.end(), ExprKind::Index { of: Box::new(value), index: Box::new(index) })
+            }
+            PathStep::IndexName(part) => {
+                let part = word(part);
+                let index = Expr { range: part.range, kind: ExprKind::Name(part.name) };
+                (part.range.end(), ExprKind::Index { of: Box::new(value), index: Box::new(index) })
+            }
+        };
+        value = Expr { range: TextRange::new(start, end), kind };
+    }
+    value
+}

@@ -1,0 +1,322 @@
+//! Names declared twice, or in a way that hides another.
+
+use prose_model::Name;
+use rustc_hash::FxHashMap;
+
+use super::Context;
+use crate::diagnostic::{Finding, Place};
+use crate::resolve::Binding;
+use crate::scopes::{Def, DefKind, FrameKind, ROOT};
+use crate::symbols::{Clash, VarPlace};
+use crate::{Fix, FileState};
+
+pub(super) fn check(ctx: &mut Context<'_>) {
+    file_wide(ctx);
+    same_scope(ctx);
+    let scopes = ctx.scopes;
+    for (index, def) in scopes.defs.iter().enumerate() {
+        if def.kind.is_global() {
+            continue;
+        }
+        against_globals(ctx, def);
+        nested(ctx, def);
+        if def.kind == DefKind::Output {
+            falls_through(ctx, index as u32, def);
+        }
+    }
+    uses(ctx);
+}
+
+/// Clashes of this chunk's declarations with those of earlier chunks, and at the top level.
+fn file_wide(ctx: &mut Context<'_>) {
+    let program = ctx.program;
+    let (file, chunk) = (ctx.file, ctx.chunk);
+    let mine = |it: &&Clash| it.site.file == file && it.site.chunk == chunk;
+    for clash in program.own.clashes.iter().filter(mine) {
+        let Some(def) = ctx.scopes.defs.get(clash.site.def as usize) else { continue };
+        let first = ctx.place(clash.first);
+        if let Some(finding) = twice(def, clash.first_kind, first) {
+            ctx.push(finding);
+        }
+    }
+    for (site, first) in &program.own.repeated_targets {
+        if site.chunk != chunk {
+            continue;
+        }
+        let range = ctx.scopes.def(site.def).full;
+        let first = ctx.place(*first);
+        ctx.push(Finding::new("E010", range, "this program is already used: remove one of the two").related(first, "first used here"));
+    }
+}
+
+/// The finding for a name declared twice at one level.
+fn twice(def: &Def, first_kind: DefKind, first: Place) -> Option<Finding> {
+    let name = &def.name;
+    let finding = |code, text: String| Some(Finding::new(code, def.range, text).related(first, "first declared here"));
+    match (def.kind, first_kind) {
+        (DefKind::Agent, DefKind::Agent) => {
+            finding("E006", format!("agent `{name}` is already declared: rename or remove one of the two"))
+        }
+        (DefKind::Block, DefKind::Block) => {
+            finding("P146", format!("block `{name}` is already declared: rename or remove one of the two"))
+        }
+        (DefKind::Agent | DefKind::Block, DefKind::Agent | DefKind::Block) => finding(
+            "P147",
+            format!("`{name}` is already the name of a{} {}: rename one of the two", n(first_kind), first_kind.noun()),
+        ),
+        (DefKind::Import, DefKind::Import) => {
+            finding("E010", format!("another program is already used as `{name}`: give one a name with `as`"))
+        }
+        (a, b) if a.is_global() || b.is_global() => finding(
+            "P254",
+            format!("`{name}` is already the name of a{} {}: give the program another with `as`", n(first_kind), first_kind.noun()),
+        ),
+        (DefKind::Input, DefKind::Input) => {
+            finding("E021", format!("input `{name}` is already declared: remove one of the two"))
+        }
+        (DefKind::Output, DefKind::Output) => {
+            finding("E024", format!("output `{name}` is already bound: remove one of the two, or name one differently"))
+        }
+        (DefKind::Output, _) if def.promotes => None,
+        (DefKind::Output, _) | (_, DefKind::Output) => finding(
+            "P253",
+            format!("`{name}` is already bound as a{} {}: use another name; `output {name} = {name}` makes a variable an output", n(first_kind), first_kind.noun()),
+        ),
+        (DefKind::Session, _) | (_, DefKind::Session) => finding(
+            "P253",
+            format!("`{name}` is already bound as a{} {}: use another name", n(first_kind), first_kind.noun()),
+        ),
+        (DefKind::Branch, DefKind::Branch) => {
+            finding("E019", format!("two branches are named `{name}`: give each its own name"))
+        }
+        (DefKind::Let, _) => {
+            let text = format!("`{name}` is already declared: drop `let` to assign it, or use another name");
+            finding("E019", text)
+        }
+        _ => finding("E019", format!("`{name}` is already declared: use another name")),
+    }
+}
+
+/// `n` in "an agent".
+fn n(kind: DefKind) -> &'static str {
+    if kind.noun().starts_with(['a', 'e', 'i', 'o', 'u']) { "n" } else { "" }
+}
+
+/// The same name twice in one scope inside this chunk; the top level's own scope is compared across chunks.
+fn same_scope(ctx: &mut Context<'_>) {
+    let scopes = ctx.scopes;
+    let mut first: FxHashMap<(u32, &Name), &Def> = FxHashMap::default();
+    for def in &scopes.defs {
+        if def.scope == ROOT || !(def.kind.declares_slot() || def.kind.is_scoped()) {
+            continue;
+        }
+        let Some(earlier) = first.get(&(def.scope, &def.name)).copied() else {
+            first.insert((def.scope, &def.name), def);
+            continue;
+        };
+        let place = Place::Here(earlier.range);
+        let name = &def.name;
+        let finding = match (def.kind.is_scoped(), earlier.kind.is_scoped()) {
+            (true, true) => Some(
+                Finding::new("E019", def.range, format!("two {}s are named `{name}`: rename one", def.kind.noun()))
+                    .related(place, "first declared here"),
+            ),
+            (_, true) if def.kind == DefKind::Output && def.promotes => None,
+            (_, true) => Some(
+                Finding::new(
+                    "P242",
+                    def.range,
+                    format!("`{name}` is the name of the {}: use another name", earlier.kind.noun()),
+                )
+                .related(place, "declared here"),
+            ),
+            _ => twice(def, earlier.kind, place),
+        };
+        if let Some(finding) = finding {
+            ctx.push(finding);
+        }
+    }
+}
+
+fn against_globals(ctx: &mut Context<'_>, def: &Def) {
+    let name = &def.name;
+    if def.kind == DefKind::Implicit {
+        return;
+    }
+    if let Some(agent) = ctx.program.agent(name) {
+        let own = ctx.program.own.agents.contains_key(name);
+        let (code, text) = if def.kind.is_scoped() || !own {
+            ("P255", format!("`{name}` is also the name of an agent: use another name for the {}", def.kind.noun()))
+        } else {
+            ("P148", format!("`{name}` is the name of an agent: use another name for the {}", def.kind.noun()))
+        };
+        let place = ctx.place(agent.site);
+        ctx.push(Finding::new(code, def.range, text).related(place, "the agent is declared here"));
+        return;
+    }
+    if let Some(block) = ctx.program.own.blocks.get(name)
+        && def.kind != DefKind::Assigned
+    {
+        let place = ctx.place(block.site);
+        let text = format!("`{name}` is also the name of a block");
+        ctx.push(Finding::new("P342", def.range, text).related(place, "the block is declared here"));
+    }
+}
+
+/// A declaration inside a body whose name is already there: the same slot (`let` too much) or another (shadowing).
+fn nested(ctx: &mut Context<'_>, def: &Def) {
+    if matches!(def.kind, DefKind::Assigned | DefKind::Branch | DefKind::Output | DefKind::Implicit) {
+        return;
+    }
+    let scopes = ctx.scopes;
+    let frame = scopes.frame_of(def.scope);
+    let name = &def.name;
+    // An enclosing scope of the same frame.
+    if def.kind.declares_slot() && def.scope != ROOT {
+        let around = scopes.defs.iter().find(|it| {
+            it.name == *name
+                && it.seq < def.seq
+                && it.scope != def.scope
+                && scopes.frame_of(it.scope) == frame
+                && (it.kind.declares_slot() || it.kind.is_scoped())
+                && scopes.encloses(it.scope, def.scope)
+        });
+        let place = match around {
+            Some(it) => Some((it.kind, Place::Here(it.range))),
+            None if frame == ROOT => ctx.program.own.vars.get(name).and_then(|entries| {
+                let entry = entries.iter().find(|it| {
+                    it.site.chunk < ctx.chunk
+                        && it.kind.declares_slot()
+                        && matches!(it.place, VarPlace::Root { direct: true, .. })
+                })?;
+                Some((entry.kind, ctx.place(entry.site)))
+            }),
+            None => None,
+        };
+        if let Some((kind, place)) = place {
+            let text = if kind == DefKind::Const || kind.is_scoped() {
+                format!("`{name}` is already a{} {} here: use another name", n(kind), kind.noun())
+            } else if def.kind == DefKind::Let {
+                format!("`{name}` is already declared, so that this assigns it: drop `let`, or use another name")
+            } else {
+                format!("`{name}` is already declared, so that this assigns it: use another name")
+            };
+            let mut finding = Finding::new("P242", def.range, text).related(place, "declared here");
+            let word = prose_syntax::TextRange::new(def.full.start(), def.range.start());
+            let plain = word.len() == prose_syntax::TextSize::of("let ");
+            if def.kind == DefKind::Let && plain && kind != DefKind::Const && !kind.is_scoped() {
+                finding = finding.fix(Fix::replace("Drop `let`", word, ""));
+            }
+            ctx.push(finding);
+            return;
+        }
+    }
+    // A new slot or a construct's variable, with the same name in sight around it.
+    let outer = match scopes.frames[frame as usize].kind {
+        FrameKind::Block(_) if def.kind == DefKind::Param || def.kind.declares_slot() => {
+            ctx.program.own.vars.get(name).and_then(|entries| {
+                let root = entries.iter().find(|it| {
+                    it.kind.declares_slot() && matches!(it.place, VarPlace::Root { hidden: false, .. })
+                })?;
+                Some(root.site)
+            })
+        }
+        _ => {
+            let scope = scopes.scope(def.scope);
+            let Some(parent) = scope.parent else { return };
+            let new = def.kind.is_scoped() || scopes.frame_of(parent) != frame;
+            if !new {
+                return;
+            }
+            let resolved = ctx.resolver().variable(name, parent, def.seq);
+            (resolved.binding == Binding::Sure).then_some(resolved.site).flatten()
+        }
+    };
+    if let Some(site) = outer {
+        let place = ctx.place(site);
+        let text = format!("{} `{name}` hides another `{name}`", def.kind.noun());
+        ctx.push(Finding::new("P341", def.range, text).related(place, "the other is declared here"));
+    }
+}
+
+/// A branch that binds an output and goes on to where it is bound again.
+fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
+    let scopes = ctx.scopes;
+    if def.scope == ROOT || scopes.scope(def.scope).exits {
+        return;
+    }
+    let frame = scopes.frame_of(def.scope);
+    let inside = scopes.defs.iter().skip(index as usize + 1).find(|later| {
+        if later.kind != DefKind::Output || later.name != def.name || scopes.frame_of(later.scope) != frame {
+            return false;
+        }
+        let common = scopes.common(def.scope, later.scope);
+        if common == def.scope || !scopes.may_skip(def.scope, common) {
+            return false;
+        }
+        let below = |scope| scopes.ancestors(scope).take_while(|it| *it != common).last();
+        match (below(def.scope), below(later.scope)) {
+            (Some(a), Some(b)) => {
+                let (a, b) = (scopes.scope(a), scopes.scope(b));
+                a.group == 0 || a.group != b.group
+            }
+            _ => true,
+        }
+    });
+    let place = match inside {
+        Some(later) => Place::Here(later.range),
+        None if frame == ROOT && scopes.may_skip(def.scope, ROOT) => {
+            let later = ctx.program.own.vars.get(&def.name).and_then(|entries| {
+                entries.iter().find(|it| {
+                    it.site.chunk > ctx.chunk
+                        && it.kind == DefKind::Output
+                        && matches!(it.place, VarPlace::Root { .. })
+                })
+            });
+            let Some(later) = later else { return };
+            ctx.place(later.site)
+        }
+        None => return,
+    };
+    let name = &def.name;
+    let text = format!(
+        "the program goes on after this and binds output `{name}` again: put the rest into `else:`, or name one differently"
+    );
+    ctx.push(Finding::new("P247", def.range, text).related(place, "bound again here"));
+}
+
+/// What the targets of this chunk's `use` statements lead to.
+fn uses(ctx: &mut Context<'_>) {
+    use crate::hir::StmtKind;
+    use crate::paths::{TargetKind, target_kind};
+    let body = ctx.body;
+    for stmt in &body.stmts {
+        let StmtKind::Use(it) = &stmt.kind else { continue };
+        let Some((target, range)) = &it.target else { continue };
+        if target.trim().is_empty() {
+            ctx.push(Finding::new("E011", *range, "the path is empty: name a program, `use \"handle/slug\"`"));
+            continue;
+        }
+        let kind = target_kind(target);
+        match ctx.program.files.get(target) {
+            Some(None) if kind == TargetKind::Local => {
+                ctx.push(Finding::new("P151", *range, format!("there is no file `{target}` here or in a folder above")));
+                continue;
+            }
+            Some(Some(file)) if kind == TargetKind::Local && file.state(ctx.db) == FileState::Missing => {
+                ctx.push(Finding::new("P151", *range, format!("there is no file `{target}` here or in a folder above")));
+                continue;
+            }
+            Some(Some(_)) => {}
+            _ if kind == TargetKind::Unknown => {
+                let text = format!("`{target}` is no `handle/slug`, no URL and no `.prose` file");
+                ctx.push(Finding::new("W006", *range, text));
+            }
+            _ => {}
+        }
+        if ctx.program.cycle.as_ref() == Some(target) {
+            let text = format!("`{target}` uses this file in turn: move what both need into a third");
+            ctx.push(Finding::new("P152", *range, text));
+        }
+    }
+}

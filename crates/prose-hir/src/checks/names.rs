@@ -1,0 +1,296 @@
+//! Uses of names.
+
+use prose_syntax::{TextRange, TextSize};
+
+use super::{Context, near};
+use crate::diagnostic::Finding;
+use crate::resolve::{Binding, Resolved};
+use crate::scopes::{DefKind, Ref, RefKind};
+use crate::Fix;
+
+pub(super) fn check(ctx: &mut Context<'_>) {
+    let scopes = ctx.scopes;
+    for used in &scopes.refs {
+        let resolved = ctx.resolver().resolve(used);
+        match used.kind {
+            RefKind::Agent => agent(ctx, used, &resolved),
+            RefKind::Do => block(ctx, used, &resolved),
+            RefKind::Call => program(ctx, used, &resolved),
+            RefKind::Assign => assign(ctx, used, resolved),
+            RefKind::Insert => insert(ctx, used, &resolved),
+            RefKind::Value => value(ctx, used, &resolved),
+            RefKind::Bare | RefKind::Word => {}
+        }
+    }
+}
+
+/// The sentence and fix that offer another name.
+fn offer(mut finding: Finding, range: TextRange, name: Option<&str>) -> Finding {
+    if let Some(name) = name {
+        finding.message.push_str(&format!(": did you mean `{name}`?"));
+        finding.fix = Some(Fix::replace(format!("Replace with `{name}`"), range, name));
+    }
+    finding
+}
+
+fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
+    let name = &used.name;
+    let finding = match resolved.kind {
+        Some(DefKind::Agent) => return,
+        Some(DefKind::Block) => {
+            Finding::new("E007", used.range, format!("`{name}` is a block, not an agent: call it with `do {name}`"))
+        }
+        Some(_) => Finding::new(
+            "E007",
+            used.range,
+            format!("`{name}` is an imported program, not an agent: call it as `{name}(input: value)`"),
+        ),
+        None if ctx.program.own.vars.contains_key(name) => Finding::new(
+            "E007",
+            used.range,
+            format!("`{name}` is a variable, not an agent: declare `agent {name}:` or name an agent"),
+        ),
+        None => {
+            let agents = ctx.program.own.agents.keys().chain(ctx.program.agents.keys());
+            let near = near::nearest(name, agents.map(|it| it.as_str()));
+            let finding = Finding::new("E007", used.range, format!("no agent `{name}` is declared"));
+            match near {
+                Some(_) => offer(finding, used.range, near),
+                None => Finding { message: format!("{}: add `agent {name}:`", finding.message), ..finding },
+            }
+        }
+    };
+    let finding = match resolved.site {
+        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        None => finding,
+    };
+    ctx.push(finding);
+}
+
+fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
+    let name = &used.name;
+    let finding = match resolved.kind {
+        Some(DefKind::Block | DefKind::Import) => return,
+        Some(_) => Finding::new(
+            "P141",
+            used.range,
+            format!("`{name}` is an agent, not a block: run a session of it with `session: {name}`"),
+        ),
+        None => {
+            let blocks = ctx.program.own.blocks.keys().chain(ctx.program.blocks.keys());
+            let near = near::nearest(name, blocks.map(|it| it.as_str()));
+            let finding = Finding::new("P141", used.range, format!("no block `{name}` is declared"));
+            match near {
+                Some(_) => offer(finding, used.range, near),
+                None => Finding { message: format!("{}: add `block {name}:`", finding.message), ..finding },
+            }
+        }
+    };
+    let finding = match resolved.site {
+        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        None => finding,
+    };
+    ctx.push(finding);
+}
+
+fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
+    let name = &used.name;
+    let finding = match resolved.kind {
+        Some(DefKind::Import) => return,
+        Some(DefKind::Block) => {
+            Finding::new("P256", used.range, format!("`{name}` is a block: call it with `do {name}(…)`")).fix(
+                Fix::replace(format!("Write `do {name}`"), TextRange::empty(used.range.start()), "do "),
+            )
+        }
+        Some(_) => Finding::new(
+            "E025",
+            used.range,
+            format!("`{name}` is an agent, not a program: run a session of it with `session: {name}`"),
+        ),
+        None => {
+            let names = ctx.program.own.imports.keys().chain(ctx.program.own.blocks.keys());
+            let near = near::nearest(name, names.map(|it| it.as_str()));
+            let finding = Finding::new("E025", used.range, format!("no program or block `{name}` to call"));
+            match near {
+                Some(_) => offer(finding, used.range, near),
+                None => {
+                    let message = format!("{}: bring it in with `use \"…\" as {name}`", finding.message);
+                    Finding { message, ..finding }
+                }
+            }
+        }
+    };
+    ctx.push(finding);
+}
+
+fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
+    let name = &used.name;
+    let kind = resolved.kind;
+    let declared = match resolved.binding {
+        Binding::Sure | Binding::AfterLoop => true,
+        // The assignment is itself among what declares the name later.
+        Binding::NextRound | Binding::Later | Binding::OtherBlock => {
+            let real = kind.is_some_and(|it| it.declares_slot());
+            if real && resolved.binding != Binding::OtherBlock {
+                let finding =
+                    Finding::new("P243", used.range, format!("`{name}` is assigned before it is declared"));
+                let finding = match resolved.site {
+                    Some(site) => finding.related(ctx.place(site), "declared only here"),
+                    None => finding,
+                };
+                ctx.push(finding);
+                return;
+            }
+            false
+        }
+        // An agent of that name is reported with the declarations.
+        Binding::Global => kind == Some(DefKind::Agent),
+        Binding::Unbound => false,
+    };
+    if !declared {
+        let text = format!("`{name}` is not declared: write `let {name} = …`");
+        let at = TextRange::empty(used.range.start());
+        ctx.push(Finding::new("P243", used.range, text).fix(Fix::replace("Add `let`", at, "let ")));
+        return;
+    }
+    let finding = match kind {
+        Some(DefKind::Const) => Finding::new(
+            "P144",
+            used.range,
+            format!("`{name}` is a constant and can't be assigned: declare it with `let`, or use another name"),
+        ),
+        Some(kind @ (DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce)) => {
+            if resolved.binding == Binding::AfterLoop {
+                return;
+            }
+            let noun = kind.noun();
+            Finding::new("P145", used.range, format!("`{name}` is a {noun} and can't be assigned: use another name"))
+        }
+        Some(DefKind::Param) => {
+            Finding::new("P343", used.range, format!("`{name}` is a parameter: another name for the new value reads better"))
+        }
+        _ => return,
+    };
+    let finding = match resolved.site {
+        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        None => finding,
+    };
+    ctx.push(finding);
+}
+
+/// Names in sight at a use.
+fn visible(ctx: &Context<'_>, used: &Ref) -> Vec<String> {
+    let resolver = ctx.resolver();
+    let mut names: Vec<String> = ctx
+        .program
+        .own
+        .vars
+        .keys()
+        .filter(|it| resolver.variable(it, used.scope, used.seq).binding == Binding::Sure)
+        .map(|it| it.to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
+    match resolved.binding {
+        Binding::Unbound | Binding::Later => {}
+        // It may be there when the text is evaluated.
+        _ => return,
+    }
+    let name = &used.name;
+    let names = visible(ctx, used);
+    let near: Vec<&str> = names.iter().map(String::as_str).filter(|it| near::one_edit(name, it)).collect();
+    let finding = match (resolved.binding, near.first()) {
+        (Binding::Unbound, Some(near)) if name.chars().count() > 2 => {
+            let text = format!("`{name}` is not in scope");
+            offer(Finding::new("P246", used.range, text), used.range, Some(near))
+        }
+        (Binding::Later, _) => {
+            let text = format!("`{name}` is declared only later, so that `{{{name}}}` stays as written");
+            let finding = Finding::new("P340", used.range, text);
+            match resolved.site {
+                Some(site) => finding.related(ctx.place(site), "declared here"),
+                None => finding,
+            }
+        }
+        _ => Finding::new("P340", used.range, format!("`{name}` is not in scope, so that `{{{name}}}` stays as written")),
+    };
+    ctx.push(finding);
+}
+
+fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
+    let name = &used.name;
+    let at = used.range;
+    let finding = match resolved.binding {
+        Binding::Sure => return,
+        Binding::Global => match resolved.kind {
+            Some(DefKind::Block) => {
+                Finding::new("P251", at, format!("`{name}` is a block: to use its result write `do {name}`"))
+            }
+            Some(DefKind::Import) => Finding::new(
+                "P251",
+                at,
+                format!("`{name}` is an imported program: to use its result call it, `{name}(input: value)`"),
+            ),
+            _ => return,
+        },
+        Binding::AfterLoop => Finding::new(
+            "P244",
+            at,
+            format!("`{name}` is declared in a loop or pipeline body; after it, it is what the last round left: declare it before"),
+        ),
+        Binding::NextRound => Finding::new(
+            "P252",
+            at,
+            format!("`{name}` is declared further down, so that it may have no value yet: declare it before"),
+        ),
+        Binding::OtherBlock => Finding::new(
+            "P245",
+            at,
+            format!("`{name}` is declared only in another block: pass it as a parameter, or use the block's result"),
+        ),
+        Binding::Later => {
+            Finding::new("P143", at, format!("`{name}` is used before it is declared: move its declaration up"))
+        }
+        Binding::Unbound => {
+            ctx.push(unbound(ctx, used));
+            return;
+        }
+    };
+    let finding = match resolved.site {
+        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        None => finding,
+    };
+    ctx.push(finding);
+}
+
+fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
+    let name = &used.name;
+    let names = visible(ctx, used);
+    let finding = Finding::new("P142", used.range, format!("no variable `{name}` is declared"));
+    // `depth-1` is one name; a subtraction needs blanks.
+    let dash = name.match_indices('-').map(|it| it.0).find(|at| {
+        let (left, right) = (&name[..*at], &name[at + 1..]);
+        let known = |word: &str| names.iter().any(|it| it == word);
+        known(left) && (right.bytes().all(|it| it.is_ascii_digit()) || known(right))
+    });
+    if let Some(at) = dash {
+        let (left, right) = (&name[..at], &name[at + 1..]);
+        let range = TextRange::at(used.range.start() + TextSize::of(left), TextSize::of('-'));
+        return Finding {
+            message: format!("`{name}` is one name: to subtract write `{left} - {right}`"),
+            fix: Some(Fix { title: format!("Write `{left} - {right}`"), edits: vec![(range, " - ".into())] }),
+            ..finding
+        };
+    }
+    let near = near::nearest(name, names.iter().map(String::as_str));
+    match near {
+        Some(_) => offer(finding, used.range, near),
+        None => {
+            let message = format!("{}: bind it with `let {name} = …`, or write text in quotes", finding.message);
+            Finding { message, ..finding }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The queries. Those of a chunk know neither where it stands nor what others declare.
+
+use std::sync::Arc;
+
+use prose_syntax::{Parse, SyntaxNode};
+use rustc_hash::FxHashSet;
+use prose_model::Name;
+
+use crate::diagnostic::Finding;
+use crate::hir::ChunkBody;
+use crate::scopes::{RefKind, Scopes};
+use crate::symbols::{Declarations, FileSymbols, ProgramScope, Site};
+use crate::{Chunk, Db, SourceFile};
+
+/// A parse that is equal only to itself: comparing trees costs as much as parsing.
+#[derive(Debug, Clone)]
+pub struct ParsedChunk(Arc<Parse>);
+
+impl PartialEq for ParsedChunk {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for ParsedChunk {}
+
+impl std::ops::Deref for ParsedChunk {
+    type Target = Parse;
+    fn deref(&self) -> &Parse {
+        &self.0
+    }
+}
+
+impl ParsedChunk {
+    /// The root of the chunk's tree; ranges count from the chunk's start.
+    pub fn root(&self) -> SyntaxNode {
+        self.0.syntax()
+    }
+}
+
+/// The tree of a chunk.
+#[salsa::tracked(lru = 4096)]
+pub fn parse(db: &dyn Db, chunk: Chunk) -> ParsedChunk {
+    ParsedChunk(Arc::new(prose_syntax::parse(&chunk.text(db))))
+}
+
+/// The statements of a chunk.
+#[salsa::tracked]
+pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
+    Arc::new(crate::build::chunk_body(&parse(db, chunk).root()))
+}
+
+/// Names and scopes of a chunk.
+#[salsa::tracked]
+pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {
+    Arc::new(Scopes::of(&body(db, chunk)))
+}
+
+/// What a chunk declares: no ranges, so that it stays equal while prompts are edited.
+#[salsa::tracked]
+pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
+    Arc::new(crate::symbols::declarations_of(&body(db, chunk), &scopes(db, chunk)))
+}
+
+/// The names a chunk uses.
+#[salsa::tracked]
+pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<(Name, RefKind)>> {
+    Arc::new(scopes(db, chunk).refs.iter().map(|it| (it.name.clone(), it.kind)).collect())
+}
+
+/// What a file declares.
+#[salsa::tracked]
+pub(crate) fn file_symbols(db: &dyn Db, file: SourceFile) -> Arc<FileSymbols> {
+    Arc::new(crate::symbols::fold(db, file))
+}
+
+/// What a file sees, through its local `use` statements too.
+#[salsa::tracked]
+pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> {
+    Arc::new(crate::symbols::program_scope(db, file))
+}
+
+/// The findings of a chunk as part of its file.
+#[salsa::tracked]
+pub(crate) fn check_chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Arc<Vec<Finding>> {
+    Arc::new(crate::checks::chunk(db, file, chunk))
+}
+
+/// The names a file uses.
+#[salsa::tracked]
+pub(crate) fn file_usages(db: &dyn Db, file: SourceFile) -> Arc<FxHashSet<(Name, RefKind)>> {
+    let mut out = FxHashSet::default();
+    for chunk in file.chunks(db).iter() {
+        out.extend(usages(db, *chunk).iter().cloned());
+    }
+    Arc::new(out)
+}
+
+/// Declarations of a file that nothing uses; the ranges of these findings mean nothing.
+#[salsa::tracked]
+pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Arc<Vec<(Site, Finding)>> {
+    Arc::new(crate::checks::unused(db, file))
+}

@@ -1,0 +1,688 @@
+//! Who declares and who uses which name inside one chunk, and how the places nest.
+//!
+//! The rules are those of the language reference, "Scope": a frame has one slot per name; scopes inside a frame only limit
+//! where a name can be seen.
+
+use prose_model::Name;
+use prose_syntax::TextRange;
+
+use crate::hir::*;
+
+/// What a declaration makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DefKind {
+    /// `agent`
+    Agent,
+    /// `block`
+    Block,
+    /// `use`
+    Import,
+    /// `input`
+    Input,
+    /// `output name =`
+    Output,
+    /// `let`, also through `{ a, b }`
+    Let,
+    /// `const`
+    Const,
+    /// `session name: agent`
+    Session,
+    /// `name = …` in `parallel:`
+    Branch,
+    /// `name = …` elsewhere: a declaration only where nothing else declares the name
+    Assigned,
+    /// A parameter of a block
+    Param,
+    /// The item of `for`
+    Item,
+    /// The index of `for`, `repeat`, `loop`
+    Index,
+    /// `catch as name`
+    Catch,
+    /// The implicit `item` of `map`, `filter`, `pmap`
+    Implicit,
+    /// A variable of `reduce`
+    Reduce,
+}
+
+impl DefKind {
+    /// An agent, block or import: one global table.
+    pub fn is_global(self) -> bool {
+        matches!(self, DefKind::Agent | DefKind::Block | DefKind::Import)
+    }
+    /// Lives in its construct only, and can't be assigned (parameters: should not).
+    pub fn is_scoped(self) -> bool {
+        matches!(
+            self,
+            DefKind::Param | DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce
+        )
+    }
+    /// Declares a slot of its frame in so many words.
+    pub(crate) fn declares_slot(self) -> bool {
+        matches!(
+            self,
+            DefKind::Input | DefKind::Output | DefKind::Let | DefKind::Const | DefKind::Session | DefKind::Branch
+        )
+    }
+    /// The word for it in messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            DefKind::Agent => "agent",
+            DefKind::Block => "block",
+            DefKind::Import => "imported program",
+            DefKind::Input => "input",
+            DefKind::Output => "output",
+            DefKind::Let | DefKind::Assigned => "variable",
+            DefKind::Const => "constant",
+            DefKind::Session => "session result",
+            DefKind::Branch => "branch result",
+            DefKind::Param => "parameter",
+            DefKind::Item => "loop variable",
+            DefKind::Index => "loop index",
+            DefKind::Catch => "error variable",
+            DefKind::Implicit | DefKind::Reduce => "pipeline variable",
+        }
+    }
+}
+
+/// How a name is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RefKind {
+    /// In an expression.
+    Value,
+    /// In `{…}` of a string or discretion.
+    Insert,
+    /// The whole text of a discretion.
+    Bare,
+    /// `session: name`, `resume: name`
+    Agent,
+    /// `do name`
+    Do,
+    /// `name(…)`
+    Call,
+    /// `name = …`
+    Assign,
+    /// A skill or permission list names it; a plain word unless something declares it.
+    Word,
+}
+
+/// A declaration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Def {
+    pub name: Name,
+    pub range: TextRange,
+    pub kind: DefKind,
+    pub scope: u32,
+    /// Position in evaluation order, shared with uses.
+    pub seq: u32,
+    /// The statement or construct it belongs to.
+    pub full: TextRange,
+    /// `output x = x`
+    pub promotes: bool,
+}
+
+/// A use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ref {
+    pub name: Name,
+    pub range: TextRange,
+    pub kind: RefKind,
+    pub scope: u32,
+    pub seq: u32,
+}
+
+/// A stretch of the program with its own visibility.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scope {
+    pub parent: Option<u32>,
+    pub frame: u32,
+    pub range: TextRange,
+    /// What it declares can't be seen after it.
+    pub hides: bool,
+    /// Runs more than once in the same frame, so that what comes later may already be there.
+    pub looped: bool,
+    /// May not run at all.
+    pub conditional: bool,
+    /// Arms of one construct share a number.
+    pub group: u32,
+    /// Its last statement leaves it, so that nothing after it is reached.
+    pub exits: bool,
+    /// The branches of a `parallel:`.
+    pub parallel: bool,
+}
+
+/// What has slots of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub kind: FrameKind,
+    pub parent: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// The top level of the program.
+    Root,
+    /// A block's invocation. Its name may be missing in a broken program.
+    Block(Name),
+    /// Text of an agent, evaluated where a session of it is started.
+    Agent,
+    /// An iteration of `parallel for`, an item of `pmap`.
+    Iteration,
+}
+
+/// Everything about names in a chunk that can be known without looking at any other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scopes {
+    pub frames: Vec<Frame>,
+    pub scopes: Vec<Scope>,
+    pub defs: Vec<Def>,
+    pub refs: Vec<Ref>,
+}
+
+/// The root's frame and scope in every chunk.
+pub(crate) const ROOT: u32 = 0;
+
+impl Scopes {
+    pub fn of(body: &ChunkBody) -> Scopes {
+        let mut walk = Walk {
+            out: Scopes {
+                frames: vec![Frame { kind: FrameKind::Root, parent: None }],
+                scopes: Vec::new(),
+                defs: Vec::new(),
+                refs: Vec::new(),
+            },
+            scope: ROOT,
+            seq: 0,
+            groups: 0,
+        };
+        let range = match (body.stmts.first(), body.stmts.last()) {
+            (Some(first), Some(last)) => first.range.cover(last.range),
+            _ => TextRange::default(),
+        };
+        walk.out.scopes.push(Scope {
+            parent: None,
+            frame: ROOT,
+            range,
+            hides: false,
+            looped: false,
+            conditional: false,
+            group: 0,
+            exits: false,
+            parallel: false,
+        });
+        walk.stmts(&body.stmts);
+        walk.out
+    }
+
+    pub fn scope(&self, index: u32) -> &Scope {
+        &self.scopes[index as usize]
+    }
+    pub fn frame_of(&self, scope: u32) -> u32 {
+        self.scope(scope).frame
+    }
+    pub fn def(&self, index: u32) -> &Def {
+        &self.defs[index as usize]
+    }
+
+    /// The scope and all around it, inside out.
+    pub fn ancestors(&self, scope: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(scope), |it| self.scope(*it).parent)
+    }
+
+    pub fn encloses(&self, outer: u32, inner: u32) -> bool {
+        // A scope is always numbered after the one around it.
+        self.ancestors(inner).take_while(|it| *it >= outer).any(|it| it == outer)
+    }
+
+    /// The innermost scope around both.
+    pub fn common(&self, a: u32, b: u32) -> u32 {
+        self.ancestors(a).find(|it| self.encloses(*it, b)).unwrap_or(ROOT)
+    }
+
+    /// The frame and those around it in the text, which are its callers.
+    pub fn frames_from(&self, frame: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(frame), |it| self.frames[*it as usize].parent)
+    }
+
+    /// The frame that stands for the whole declaration a scope is in: the root, a block or an agent.
+    pub fn outermost_frame(&self, scope: u32) -> &FrameKind {
+        let last = self.frames_from(self.frame_of(scope)).last().unwrap_or(ROOT);
+        &self.frames[last as usize].kind
+    }
+
+    /// Whether what `scope` declares can't be seen from `outer`, which is around it.
+    pub fn hidden_from(&self, scope: u32, outer: u32) -> bool {
+        self.ancestors(scope).take_while(|it| *it != outer).any(|it| self.scope(it).hides)
+    }
+
+    /// Whether a loop runs `scope` again in the same frame.
+    pub fn in_loop(&self, scope: u32) -> bool {
+        let frame = self.frame_of(scope);
+        self.ancestors(scope).take_while(|it| self.frame_of(*it) == frame).any(|it| self.scope(it).looped)
+    }
+
+    /// Whether the scope may be skipped and, when it runs, goes on after it, seen from `outer`, which is around it.
+    pub fn may_skip(&self, scope: u32, outer: u32) -> bool {
+        self.ancestors(scope).take_while(|it| *it != outer).any(|it| self.scope(it).conditional)
+    }
+}
+
+struct Walk {
+    out: Scopes,
+    scope: u32,
+    seq: u32,
+    groups: u32,
+}
+
+/// What a new scope is like.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    hides: bool,
+    looped: bool,
+    conditional: bool,
+    group: u32,
+    parallel: bool,
+}
+
+impl Walk {
+    fn next(&mut self) -> u32 {
+        self.seq += 1;
+        self.seq
+    }
+
+    fn def(&mut self, ident: &Ident, kind: DefKind, full: TextRange) {
+        let seq = self.next();
+        self.out.defs.push(Def { name: ident.name.clone(), range: ident.range, kind, scope: self.scope, seq, full, promotes: false });
+    }
+
+    fn opt_def(&mut self, ident: &Option<Ident>, kind: DefKind, full: TextRange) {
+        if let Some(ident) = ident {
+            self.def(ident, kind, full);
+        }
+    }
+
+    fn used(&mut self, name: &Name, range: TextRange, kind: RefKind) {
+        let seq = self.next();
+        self.out.refs.push(Ref { name: name.clone(), range, kind, scope: self.scope, seq });
+    }
+
+    fn group(&mut self) -> u32 {
+        self.groups += 1;
+        self.groups
+    }
+
+    fn frame(&mut self, kind: FrameKind, parent: Option<u32>) -> u32 {
+        self.out.frames.push(Frame { kind, parent });
+        self.out.frames.len() as u32 - 1
+    }
+
+    fn within(&mut self, range: TextRange, kind: Kind, frame: Option<u32>, run: impl FnOnce(&mut Walk)) {
+        let outer = self.scope;
+        let frame = frame.unwrap_or(self.out.scopes[outer as usize].frame);
+        self.out.scopes.push(Scope {
+            parent: Some(outer),
+            frame,
+            range,
+            hides: kind.hides,
+            looped: kind.looped,
+            conditional: kind.conditional,
+            group: kind.group,
+            exits: false,
+            parallel: kind.parallel,
+        });
+        self.scope = self.out.scopes.len() as u32 - 1;
+        run(self);
+        self.scope = outer;
+    }
+
+    fn body(&mut self, body: &Body, kind: Kind) {
+        self.within(body.range, kind, None, |walk| walk.stmts(&body.stmts));
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            self.stmt(stmt);
+        }
+        let exits = stmts.last().is_some_and(|stmt| match &stmt.kind {
+            StmtKind::Expr(expr) => {
+                matches!(expr.kind, ExprKind::Throw(_) | ExprKind::Return { .. } | ExprKind::Break)
+            }
+            _ => false,
+        });
+        if self.scope != ROOT {
+            self.out.scopes[self.scope as usize].exits = exits;
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Use(it) => {
+                let named = it.alias.clone().or_else(|| {
+                    let (target, range) = it.target.as_ref()?;
+                    Some(Ident { name: crate::paths::default_name(target)?, range: *range })
+                });
+                self.opt_def(&named, DefKind::Import, stmt.range);
+            }
+            StmtKind::SkillImport { .. } => {}
+            StmtKind::Agent(it) => {
+                self.opt_def(&it.name, DefKind::Agent, stmt.range);
+                let frame = self.frame(FrameKind::Agent, None);
+                self.within(stmt.range, Kind::default(), Some(frame), |walk| walk.props(&it.props));
+            }
+            StmtKind::Block(it) => {
+                self.opt_def(&it.name, DefKind::Block, stmt.range);
+                let name = it.name.as_ref().map(|it| it.name.clone()).unwrap_or_default();
+                let frame = self.frame(FrameKind::Block(name), None);
+                self.within(stmt.range, Kind::default(), Some(frame), |walk| {
+                    for param in &it.params {
+                        walk.def(param, DefKind::Param, stmt.range);
+                    }
+                    walk.mods(&it.mods);
+                    walk.stmts(&it.body.stmts);
+                });
+            }
+            StmtKind::Expr(it) => self.expr(it),
+        }
+    }
+
+    fn exprs<'a>(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) {
+        for expr in exprs {
+            self.expr(expr);
+        }
+    }
+
+    fn mods(&mut self, mods: &[Modifier]) {
+        for it in mods {
+            let word = it.name.as_ref().is_none_or(|it| it.name == "on-fail");
+            match &it.value {
+                // A strategy or policy without its quotes.
+                Some(Expr { kind: ExprKind::Name(_), .. }) if word => {}
+                Some(value) => self.expr(value),
+                None => {}
+            }
+        }
+    }
+
+    fn args(&mut self, args: &[Argument]) {
+        self.exprs(args.iter().map(|it| &it.value));
+    }
+
+    fn template(&mut self, text: &Template) {
+        for part in &text.parts {
+            if let Part::Insert { value, .. } = part {
+                self.insert(value);
+            }
+        }
+    }
+
+    fn insert(&mut self, value: &Expr) {
+        match &value.kind {
+            ExprKind::Name(name) => self.used(name, value.range, RefKind::Insert),
+            ExprKind::Member { of, .. } => self.insert(of),
+            ExprKind::Index { of, index } => {
+                self.insert(of);
+                self.insert(index);
+            }
+            _ => {}
+        }
+    }
+
+    /// Properties in the order in which a session evaluates them; unknown ones are skipped with their lines.
+    fn props(&mut self, props: &[Property]) {
+        for prop in props {
+            match (prop.key.name.as_str(), &prop.value) {
+                ("prompt" | "retry" | "context", value) => self.prop_value(value),
+                // A bare word is a model or a back-off by name.
+                ("model" | "backoff" | "persist", PropValue::Expr(it)) if !matches!(it.kind, ExprKind::Name(_)) => {
+                    self.expr(it);
+                }
+                ("skills", PropValue::Expr(it)) => self.words(it),
+                ("skills", PropValue::Dashes(items, _)) => items.iter().for_each(|it| self.words(it)),
+                ("permissions", PropValue::Nested(rules, _)) => {
+                    for rule in rules {
+                        match &rule.value {
+                            PropValue::Expr(it) if !matches!(it.kind, ExprKind::Name(_)) => self.words(it),
+                            PropValue::Dashes(items, _) => items.iter().for_each(|it| self.words(it)),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A list whose names are plain words unless something declares them.
+    fn words(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Name(name) => self.used(name, expr.range, RefKind::Word),
+            ExprKind::List { items, .. } => items.iter().for_each(|it| self.words(it)),
+            _ => self.expr(expr),
+        }
+    }
+
+    fn prop_value(&mut self, value: &PropValue) {
+        match value {
+            PropValue::Expr(it) => self.expr(it),
+            PropValue::Nested(props, _) => props.iter().for_each(|it| self.prop_value(&it.value)),
+            PropValue::Dashes(items, _) => self.exprs(items),
+            PropValue::Block(text) => self.template(text),
+            PropValue::Missing | PropValue::Word(_) => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Missing
+            | ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Number(_)
+            | ExprKind::Duration(_)
+            | ExprKind::Break => {}
+            ExprKind::Text(text) => self.template(text),
+            ExprKind::Name(name) => self.used(name, expr.range, RefKind::Value),
+            ExprKind::Member { of, .. } => self.expr(of),
+            ExprKind::Index { of, index } => {
+                self.expr(of);
+                self.expr(index);
+            }
+            ExprKind::List { items, .. } => self.exprs(items),
+            ExprKind::Record(fields) => self.exprs(fields.iter().map(|it| &it.value)),
+            ExprKind::Not(it) | ExprKind::Neg(it) => self.expr(it),
+            ExprKind::Binary { lhs, rhs, .. } => {
+                self.expr(lhs);
+                self.expr(rhs);
+            }
+            ExprKind::Judge { text, bare } => {
+                if let Some(bare) = bare {
+                    self.used(&bare.name, bare.range, RefKind::Bare);
+                }
+                self.template(text);
+            }
+            ExprKind::Session(it) => self.session(it, expr.range),
+            ExprKind::DoCall { callee, args } => {
+                self.args(args);
+                if let Some(callee) = callee {
+                    self.used(&callee.name, callee.range, RefKind::Do);
+                }
+            }
+            ExprKind::Call { callee, args } => {
+                self.args(args);
+                if let Some(callee) = callee {
+                    self.used(&callee.name, callee.range, RefKind::Call);
+                }
+            }
+            ExprKind::Arrow(steps) => self.exprs(steps),
+            ExprKind::Pipeline { source, stages } => {
+                self.expr(source);
+                stages.iter().for_each(|it| self.stage(it));
+            }
+            ExprKind::Do(body) => self.body(body, Kind::default()),
+            ExprKind::Parallel { mods, body } => {
+                self.mods(mods);
+                let kind = Kind { parallel: true, ..Kind::default() };
+                self.within(body.range, kind, None, |walk| {
+                    for stmt in &body.stmts {
+                        walk.branch(stmt);
+                    }
+                });
+            }
+            ExprKind::For(it) => self.for_loop(it, expr.range),
+            ExprKind::Repeat { count, index, mods, body } => {
+                self.expr(count);
+                self.mods(mods);
+                self.within(expr.range, LOOP, None, |walk| {
+                    walk.opt_def(index, DefKind::Index, expr.range);
+                    walk.stmts(&body.stmts);
+                });
+            }
+            ExprKind::Loop(it) => {
+                self.mods(&it.mods);
+                self.within(expr.range, LOOP, None, |walk| {
+                    walk.opt_def(&it.index, DefKind::Index, expr.range);
+                    if let Some(cond) = &it.cond {
+                        walk.expr(cond);
+                    }
+                    walk.stmts(&it.body.stmts);
+                });
+            }
+            ExprKind::If { arms, otherwise } => {
+                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+                for (cond, body) in arms {
+                    self.expr(cond);
+                    self.body(body, arm);
+                }
+                if let Some(body) = otherwise {
+                    self.body(body, arm);
+                }
+            }
+            ExprKind::Choice { criteria, options } => {
+                self.expr(criteria);
+                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+                for option in options {
+                    self.body(&option.body, arm);
+                }
+            }
+            ExprKind::Try { body, catches, finally } => {
+                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+                self.body(body, arm);
+                for (name, body) in catches {
+                    self.within(body.range, arm, None, |walk| {
+                        walk.opt_def(name, DefKind::Catch, body.range);
+                        walk.stmts(&body.stmts);
+                    });
+                }
+                if let Some(body) = finally {
+                    self.body(body, Kind::default());
+                }
+            }
+            ExprKind::Input { name, value } => {
+                if let Some(value) = value {
+                    self.expr(value);
+                }
+                self.opt_def(name, DefKind::Input, expr.range);
+            }
+            ExprKind::Let { constant, target, value } => {
+                self.expr(value);
+                let kind = if *constant { DefKind::Const } else { DefKind::Let };
+                match target {
+                    LetTarget::Missing => {}
+                    LetTarget::Name(name) => self.def(name, kind, expr.range),
+                    LetTarget::Record(names) => names.iter().for_each(|it| self.def(it, kind, expr.range)),
+                }
+            }
+            ExprKind::Output { name, value } => {
+                self.expr(value);
+                self.def(name, DefKind::Output, expr.range);
+                if let (ExprKind::Name(from), Some(def)) = (&value.kind, self.out.defs.last_mut()) {
+                    def.promotes = *from == name.name;
+                }
+            }
+            ExprKind::Assign { name, path, value, .. } => {
+                self.expr(value);
+                self.exprs(path);
+                self.used(&name.name, name.range, RefKind::Assign);
+                self.def(name, DefKind::Assigned, expr.range);
+            }
+            ExprKind::Return { value, .. } | ExprKind::Throw(value) => {
+                if let Some(value) = value {
+                    self.expr(value);
+                }
+            }
+            ExprKind::Assert { cond, message } => {
+                self.expr(cond);
+                if let Some(message) = message {
+                    self.expr(message);
+                }
+            }
+        }
+    }
+
+    /// A statement directly in `parallel:`, where `name = …` names the branch.
+    fn branch(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Expr(Expr { kind: ExprKind::Assign { name, path, value, .. }, range }) if path.is_empty() => {
+                self.expr(value);
+                self.def(name, DefKind::Branch, *range);
+            }
+            _ => self.stmt(stmt),
+        }
+    }
+
+    fn session(&mut self, session: &Session, range: TextRange) {
+        if let Some(agent) = &session.agent {
+            self.used(&agent.name, agent.range, RefKind::Agent);
+        }
+        if let Some(text) = &session.text {
+            self.template(text);
+        }
+        self.mods(&session.mods);
+        self.props(&session.props);
+        self.opt_def(&session.name, DefKind::Session, range);
+    }
+
+    fn for_loop(&mut self, it: &For, range: TextRange) {
+        self.expr(&it.source);
+        self.mods(&it.mods);
+        let frame = it.parallel.then(|| {
+            let parent = self.out.frame_of(self.scope);
+            self.frame(FrameKind::Iteration, Some(parent))
+        });
+        let kind = Kind { hides: true, looped: !it.parallel, conditional: true, ..Kind::default() };
+        self.within(range, kind, frame, |walk| {
+            walk.opt_def(&it.item, DefKind::Item, range);
+            walk.opt_def(&it.index, DefKind::Index, range);
+            walk.stmts(&it.body.stmts);
+        });
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        let item = Ident { name: Name::new_static("item"), range: stage.word };
+        match &stage.kind {
+            StageKind::Missing | StageKind::Chunks(None) => {}
+            StageKind::Chunks(Some(count)) => self.expr(count),
+            StageKind::Map(body) | StageKind::Filter(body) => self.within(stage.range, LOOP, None, |walk| {
+                walk.def(&item, DefKind::Implicit, stage.range);
+                walk.stmts(&body.stmts);
+            }),
+            StageKind::Pmap(body) => {
+                let parent = self.out.frame_of(self.scope);
+                let frame = self.frame(FrameKind::Iteration, Some(parent));
+                let kind = Kind { looped: false, ..LOOP };
+                self.within(stage.range, kind, Some(frame), |walk| {
+                    walk.def(&item, DefKind::Implicit, stage.range);
+                    walk.stmts(&body.stmts);
+                });
+            }
+            StageKind::Reduce { params, body } => self.within(stage.range, LOOP, None, |walk| {
+                for param in params {
+                    walk.def(param, DefKind::Reduce, stage.range);
+                }
+                walk.stmts(&body.stmts);
+            }),
+        }
+    }
+}
+
+/// A sequential loop's body, or a pipeline stage's.
+const LOOP: Kind = Kind { hides: true, looped: true, conditional: true, group: 0, parallel: false };
