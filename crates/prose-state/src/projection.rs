@@ -190,6 +190,7 @@ impl StateProjection {
         Some(match event {
             Event::RunStarted { simulated, .. } => {
                 self.simulated = *simulated;
+                self.trees[0].ended = None;
                 0
             }
             Event::RunFinished { status, error, .. } => {

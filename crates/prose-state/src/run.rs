@@ -282,16 +282,31 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         usage: Usage::default(),
     };
     let journal = dir.journal();
-    if !journal.exists() {
+    if !journal.exists() && !dir.values().exists() {
         return summary;
     }
     // IMPORTANT: the lock is looked at first. The other way round, a run that ends in between seems interrupted.
     let owner = lock_owner(dir).unwrap_or_default();
     let content = match read_journal(&journal) {
-        Ok(content) => content,
-        Err(error) => {
+        Ok(content) if !content.records.is_empty() => content,
+        Err(error) if journal.exists() => {
             summary.state = RunState::Unreadable {
                 reason: error.to_string(),
+            };
+            return summary;
+        }
+        // Being made at this moment, or left half made.
+        Ok(_) | Err(_) => {
+            summary.state = match owner {
+                Some(pid) => RunState::Running { pid },
+                None => {
+                    let error = StateError::NoHeader {
+                        path: dir.path().to_owned(),
+                    };
+                    RunState::Unreadable {
+                        reason: error.to_string(),
+                    }
+                }
             };
             return summary;
         }

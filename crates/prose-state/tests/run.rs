@@ -218,6 +218,30 @@ fn runs_are_listed_with_how_they_stand() {
 }
 
 #[test]
+fn a_half_made_run_is_not_taken_for_another_tool_s() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let dir = run.dir.clone();
+    for break_it in [
+        |path: &Path| fs::write(path, "").unwrap(),
+        |path: &Path| fs::remove_file(path).unwrap(),
+    ] {
+        break_it(&dir.journal());
+        assert_eq!(
+            run_summary(&dir).state,
+            RunState::Running {
+                pid: Some(std::process::id())
+            }
+        );
+    }
+    drop(run);
+    let RunState::Unreadable { reason } = run_summary(&dir).state else {
+        panic!("unreadable")
+    };
+    assert!(reason.contains("never started"), "{reason}");
+}
+
+#[test]
 fn staging_is_by_lease_and_effect() {
     let root = tempfile::tempdir().unwrap();
     let run = create(root.path(), 1);

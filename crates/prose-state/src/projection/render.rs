@@ -1,16 +1,24 @@
 //! The text of `state.md` in the seed's format.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use prose_model::{ConstructKind, End, ExecutionId, FrameKind, Persist, RunStatus, SourceRange};
 
-use super::{Construct, Frame, Part, Running, StateProjection, Tree};
+use super::{Construct, Frame, Part, StateProjection, Tree};
 use crate::format_seconds;
 use crate::outline::{Facts, Outline};
 use crate::trace::{self, Annotation, EndedNote};
 
 /// So many parts of a construct are listed one by one; of more, only those that are not complete.
 const PARTS_LISTED: usize = 20;
+
+/// The lines, from 0, of something that goes on.
+struct Span {
+    first: u32,
+    last: u32,
+    /// Whether something goes on inside of it.
+    outer: bool,
+}
 
 impl StateProjection {
     pub(super) fn render_tree(&mut self, index: usize) -> String {
@@ -92,15 +100,32 @@ impl StateProjection {
             };
             annotations.insert(*line, annotation);
         }
+        // Many frames may run the same few statements: what rests on the text alone is worked out once for each.
+        let mut spans: HashMap<(u32, u32), Span> = HashMap::new();
+        for running in tree.running.values().filter(|running| running.src.file == file) {
+            let (first, last) = self.span(running.src);
+            let key = (running.src.start, running.src.end);
+            spans.entry(key).or_insert(Span {
+                first,
+                last,
+                outer: false,
+            });
+        }
+        let all: Vec<((u32, u32), u32)> = spans.iter().map(|(range, span)| (*range, span.first)).collect();
+        for ((start, end), span) in &mut spans {
+            // What goes on in the lines below says more than that the whole does.
+            span.outer = all.iter().any(|((inner_start, inner_end), line)| {
+                span.first < *line && *line <= span.last && start <= inner_start && inner_end <= end
+            });
+        }
         for ((_, line), note) in tree.notes.iter().filter(|((of, _), _)| *of == file) {
             let Some(end) = note.last_end.or((!note.bindings.is_empty()).then_some(End::Ok)) else {
                 continue;
             };
             let bindings = note.bindings.values().cloned().collect();
-            let inside = tree.running.values().any(|running| {
-                let (first, last) = self.span(running.src);
-                running.src.file == file && first < *line && *line <= last
-            });
+            let inside = spans
+                .values()
+                .any(|span| span.first < *line && *line <= span.last);
             let note = EndedNote {
                 times: note.ended,
                 end,
@@ -108,52 +133,48 @@ impl StateProjection {
             };
             annotations.insert(*line, Annotation::Ended { note, inside });
         }
+        for span in spans.values().filter(|span| span.outer) {
+            annotations.remove(&span.first);
+        }
+        let calls: HashMap<(Option<ExecutionId>, (u32, u32)), &str> = self
+            .frames
+            .values()
+            .filter(|frame| matches!(frame.kind, FrameKind::Block | FrameKind::Program))
+            .map(|frame| ((frame.parent, frame.call_line), frame.name.as_str()))
+            .collect();
         for running in tree.running.values().filter(|running| running.src.file == file) {
-            if self.has_running_parts(tree, running) {
-                // What goes on inside says more than that the whole does.
-                annotations.remove(&running.line);
+            if spans
+                .get(&(running.src.start, running.src.end))
+                .is_some_and(|span| span.outer)
+            {
                 continue;
             }
             let retry = tree.notes.get(&(file, running.line)).and_then(|note| note.retry);
-            let called = self.frames.values().find(|frame| {
-                frame.parent == running.frame
-                    && frame.call_line == (file, running.line)
-                    && matches!(frame.kind, FrameKind::Block | FrameKind::Program)
-            });
-            let called = called.map(|frame| format!("in {}", frame.name));
-            let mut frames: BTreeSet<ExecutionId> = running.frame.into_iter().collect();
-            let mut detail = running.detail.clone().or(called);
-            if let Some(Annotation::Executing {
-                frames: before,
-                detail: earlier,
-                ..
-            }) = annotations.remove(&running.line)
-            {
-                frames.extend(before);
-                detail = detail.or(earlier);
-            }
-            annotations.insert(
-                running.line,
-                Annotation::Executing {
+            let called = calls.get(&(running.frame, (file, running.line)));
+            let detail = running.detail.clone().or(called.map(|name| format!("in {name}")));
+            match annotations.get_mut(&running.line) {
+                Some(Annotation::Executing {
                     frames,
-                    detail,
-                    retry,
-                },
-            );
+                    detail: known,
+                    ..
+                }) => {
+                    frames.extend(running.frame);
+                    *known = known.take().or(detail);
+                }
+                _ => {
+                    let frames = running.frame.into_iter().collect();
+                    annotations.insert(
+                        running.line,
+                        Annotation::Executing {
+                            frames,
+                            detail,
+                            retry,
+                        },
+                    );
+                }
+            }
         }
         annotations
-    }
-
-    /// Whether something goes on in the lines of a running statement below its first.
-    fn has_running_parts(&self, tree: &Tree, outer: &Running) -> bool {
-        let (_, last) = self.span(outer.src);
-        tree.running.values().any(|inner| {
-            inner.src.file == outer.src.file
-                && outer.line < inner.line
-                && inner.line <= last
-                && outer.src.start <= inner.src.start
-                && inner.src.end <= outer.src.end
-        })
     }
 
     /// Statements that come next, as file, line, and whether they have a body: all with a body up to the first
