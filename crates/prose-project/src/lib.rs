@@ -9,6 +9,7 @@
 mod config;
 mod env;
 mod files;
+mod load;
 mod root;
 
 pub use config::{
@@ -17,4 +18,5 @@ pub use config::{
 };
 pub use env::Environment;
 pub use files::{LoadError, MAX_FILE, find_programs, read_program};
+pub use load::{Loaded, REGISTRY, RemoteUse, Target, Workspace, load, resolve_target, resolve_use};
 pub use root::{find_root, home};

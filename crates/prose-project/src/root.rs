@@ -18,9 +18,7 @@ pub fn find_root(start: &Path, fallback: &Path, home: Option<&Path>) -> PathBuf 
     };
     match start.ancestors().find(is_root) {
         Some(folder) => folder.to_owned(),
-        None => fallback
-            .canonicalize()
-            .unwrap_or_else(|_| fallback.to_owned()),
+        None => fallback.canonicalize().unwrap_or_else(|_| fallback.to_owned()),
     }
 }
 
