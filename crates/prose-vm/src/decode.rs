@@ -232,7 +232,8 @@ fn markdown_list(text: &str) -> Option<Vec<Value>> {
         blank = false;
     }
     // A single bullet inside running text is a remark, not a list.
-    (!items.is_empty() && !(over && items.len() == 1)).then(|| items.into_iter().map(Value::text).collect())
+    let remark = over && items.len() == 1;
+    (!items.is_empty() && !remark).then(|| items.into_iter().map(Value::text).collect())
 }
 
 /// Whether the list is ordered, and the item's text.

@@ -17,6 +17,7 @@ mod api;
 mod calls;
 mod cancel;
 mod code;
+mod compile;
 pub mod decode;
 mod errors;
 mod eval;

@@ -149,7 +149,7 @@ impl Machine {
             return Control::Join;
         };
         if state.max.is_some_and(|max| state.iteration >= max) {
-            return self.end_loop(s, state);
+            return self.end_loop(s, *state);
         }
         if test.is_none() && state.max.is_none() && state.iteration >= LOOP_LIMIT {
             self.scopes.close(state.layer);
@@ -196,7 +196,7 @@ impl Machine {
         s.seq(body)
     }
 
-    fn end_loop(&mut self, s: &mut Strand, state: Box<LoopState>) -> Control {
+    fn end_loop(&mut self, s: &mut Strand, state: LoopState) -> Control {
         self.scopes.close(state.layer);
         self.construct_finished(s, state.node, End::Ok);
         values(state.values)
@@ -214,7 +214,7 @@ impl Machine {
             let holds = matches!(value, Value::Bool(true));
             let over = test.is_some_and(|(until, _)| holds == until);
             if over || state.no_progress {
-                return self.end_loop(s, state);
+                return self.end_loop(s, *state);
             }
             return self.loop_body(s, state, index.as_ref(), body);
         }
