@@ -1,1 +1,181 @@
-//! Every editor feature as plain data in byte offsets.
+//! Every editor feature as plain data in byte offsets: [`AnalysisHost`] takes changes, [`Analysis`] is a snapshot that
+//! answers questions.
+//!
+//! One file per feature. Each function takes a database and a place and returns plain data; nothing here knows a
+//! protocol. Deliberately absent: LSP types, serde, IO, names and checks (`prose-hir`), configuration files.
+//!
+//! Architecture invariant: no answer depends on anything but the changes applied, and no place, however far outside
+//! its file, makes a feature panic.
+
+mod code_actions;
+mod code_lens;
+mod completion;
+mod describe;
+mod diagnostics;
+mod document_symbols;
+mod goto_definition;
+mod hover;
+mod markdown;
+mod names;
+mod references;
+mod tree;
+mod types;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod robustness;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use prose_hir::RootDatabase;
+use salsa::Database as _;
+
+pub use prose_hir::{Change, Diagnostic, FileContent, FileId, Fix, Resolutions, Tag};
+pub use prose_model::Bundle;
+pub use prose_model::codes::Severity;
+pub use prose_syntax::{LineCol, LineIndex, TextRange, TextSize};
+pub use salsa::Cancelled;
+pub use types::*;
+
+/// An answer, unless a change came in between; then ask again.
+pub type Cancellable<T> = Result<T, Cancelled>;
+
+/// Owns the state. Lives on one thread, which must not hold an [`Analysis`] itself when it applies a change.
+#[derive(Default)]
+pub struct AnalysisHost {
+    db: RootDatabase,
+}
+
+impl AnalysisHost {
+    /// A host without files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Applies a change: cancels what is being computed, waits until the snapshots are gone, then writes.
+    ///
+    /// IMPORTANT: never call this while the calling thread holds an [`Analysis`]; it would wait for itself.
+    pub fn apply_change(&mut self, change: Change) {
+        self.db.apply_change(change);
+    }
+
+    /// A snapshot for one request. Cheap.
+    pub fn analysis(&self) -> Analysis {
+        Analysis { db: self.db.clone() }
+    }
+
+    /// Cancels what is being computed and waits until the snapshots are gone; the rule of
+    /// [`apply_change`](Self::apply_change) holds.
+    pub fn request_cancellation(&mut self) {
+        self.db.trigger_cancellation();
+    }
+}
+
+/// A snapshot that answers questions about files. Drop it as soon as the question is answered: a live one blocks every
+/// change. A clone is another snapshot.
+#[derive(Clone)]
+pub struct Analysis {
+    db: RootDatabase,
+}
+
+/// Cancels the questions of one [`Analysis`], from any thread; they then answer [`Cancelled::Local`].
+#[derive(Clone)]
+pub struct Canceller(salsa::CancellationToken);
+
+impl Canceller {
+    /// Cancels.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+impl Analysis {
+    /// A handle that cancels the questions of this snapshot and no other.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.db.cancellation_token())
+    }
+
+    /// The files' ids, in order.
+    pub fn files(&self) -> Vec<FileId> {
+        let mut files: Vec<_> = self.db.files().map(|(id, _)| id).collect();
+        files.sort_unstable();
+        files
+    }
+
+    /// The file's text; `None` when it is unknown or has none.
+    pub fn file_text(&self, file: FileId) -> Cancellable<Option<Arc<str>>> {
+        self.with(|db| tree::text(db, file))
+    }
+
+    /// The path shown to a person; `None` for an unknown file.
+    pub fn file_path(&self, file: FileId) -> Cancellable<Option<Arc<str>>> {
+        self.with(|db| db.source(file).map(|source| source.path(db)))
+    }
+
+    /// The file's lines, for positions; empty for an unknown file.
+    pub fn line_index(&self, file: FileId) -> Cancellable<Arc<LineIndex>> {
+        self.with(|db| Arc::new(LineIndex::new(&tree::text(db, file).unwrap_or_default())))
+    }
+
+    /// What the checks found, in the order of the text.
+    pub fn diagnostics(&self, file: FileId) -> Cancellable<Vec<Diagnostic>> {
+        self.with(|db| diagnostics::diagnostics(db, file))
+    }
+
+    /// What is under the cursor.
+    pub fn hover(&self, position: FilePosition, config: HoverConfig) -> Cancellable<Option<HoverResult>> {
+        self.with(|db| hover::hover(db, position, config))
+    }
+
+    /// What could be written at the cursor.
+    pub fn completion(&self, position: FilePosition, config: CompletionConfig) -> Cancellable<Vec<CompletionItem>> {
+        self.with(|db| completion::completion(db, position, config))
+    }
+
+    /// Where the name under the cursor is declared.
+    pub fn goto_definition(&self, position: FilePosition) -> Cancellable<Option<RangeInfo<Vec<NavigationTarget>>>> {
+        self.with(|db| goto_definition::goto_definition(db, position))
+    }
+
+    /// Where the name under the cursor is used, in all files that are known; in the order of files and text.
+    pub fn references(&self, position: FilePosition, include_declaration: bool) -> Cancellable<Vec<FileRange>> {
+        self.with(|db| references::references(db, position, include_declaration))
+    }
+
+    /// The declarations of a file as a tree.
+    pub fn document_symbols(&self, file: FileId) -> Cancellable<Vec<SymbolNode>> {
+        self.with(|db| document_symbols::document_symbols(db, file))
+    }
+
+    /// Commands above lines: Run and Run simulated at the first statement that runs.
+    pub fn code_lenses(&self, file: FileId) -> Cancellable<Vec<CodeLens>> {
+        self.with(|db| code_lens::code_lenses(db, file))
+    }
+
+    /// Fixes of diagnostics that touch the range, and Run for editors without lenses.
+    pub fn code_actions(&self, range: FileRange) -> Cancellable<Vec<CodeAction>> {
+        self.with(|db| code_actions::code_actions(db, range))
+    }
+
+    /// The file and all that it can call, lowered; else the diagnostics that prevent it.
+    pub fn bundle(&self, file: FileId) -> Cancellable<Result<Arc<Bundle>, Vec<Diagnostic>>> {
+        self.with(|db| diagnostics::bundle(db, file))
+    }
+
+    /// The targets of the file's `use` statements, as written, each once: what whoever owns the files has to look for.
+    pub fn use_targets(&self, file: FileId) -> Cancellable<Vec<String>> {
+        self.with(|db| db.source(file).map(|source| prose_hir::use_targets(db, source)).unwrap_or_default())
+    }
+
+    /// The syntax tree as text, one node or token a line, for tests and bug reports.
+    pub fn view_tree(&self, file: FileId) -> Cancellable<String> {
+        self.with(|db| tree::view(db, file))
+    }
+
+    fn with<T>(&self, question: impl FnOnce(&RootDatabase) -> T) -> Cancellable<T> {
+        // A query that unwinds leaves no half-written state: salsa publishes results only when they are complete.
+        Cancelled::catch(AssertUnwindSafe(|| question(&self.db)))
+    }
+}

@@ -1,0 +1,920 @@
+//! Where the cursor is, from the tokens alone.
+//!
+//! A program is incomplete exactly where someone completes, and there the tree is what recovery made of it. So this
+//! looks at tokens: the logical line of the cursor, the lines that enclose it by indentation and its siblings.
+
+use prose_model::vocabulary;
+use prose_syntax::{SyntaxKind, SyntaxNode, TextRange, TextSize, text};
+
+/// A token that is neither blank nor comment.
+#[derive(Debug, Clone)]
+pub(crate) struct Tok {
+    pub(crate) kind: SyntaxKind,
+    pub(crate) range: TextRange,
+    /// Column of its first character; a tab goes to the next multiple of 2.
+    column: u32,
+    /// Whether it is the first on its physical line.
+    first: bool,
+}
+
+/// A logical line: what stands between two line ends outside brackets.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    column: u32,
+    start: usize,
+    end: usize,
+}
+
+/// What the lines under a header are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Statements.
+    Statements,
+    /// Branches of `parallel:`; statements, too.
+    Branches,
+    /// Options of `choice`.
+    Options,
+    /// Properties.
+    Properties(Owner),
+    /// Keys of `permissions:`.
+    Permissions,
+    /// What is indented under another property.
+    Nested(String),
+}
+
+/// What has properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Agent,
+    Session,
+    Resume,
+}
+
+/// What has modifiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Modified {
+    Parallel,
+    ParallelFor,
+    Loop,
+    Block,
+    Session,
+}
+
+/// What can stand at the cursor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Text for an agent, a comment, a number, a name being declared.
+    Nothing,
+    /// The start of a line among statements.
+    Statement {
+        /// Directly in the file.
+        top_level: bool,
+        /// Among the branches of `parallel:`.
+        branches: bool,
+        /// Keywords that continue the construct above.
+        continuations: Vec<&'static str>,
+    },
+    /// `option`.
+    Options,
+    /// A property's key, with the keys that are there already.
+    Properties(Owner, Vec<String>),
+    /// A key of `permissions:`.
+    Permissions(Vec<String>),
+    /// The value of a key in `permissions:`.
+    PermissionValue,
+    /// The value of a property.
+    PropertyValue(String),
+    /// The value of a property, inside its quotes.
+    QuotedValue(String),
+    /// A value of `context:`, inside or outside brackets.
+    Context,
+    /// An agent.
+    Agents,
+    /// A block.
+    Blocks,
+    /// A value; `heads`: also sessions and constructs that have a value.
+    Expression { heads: bool },
+    /// Only these keywords.
+    Keywords(&'static [&'static str]),
+    /// A modifier, with the names that are there already.
+    Modifiers(Modified, Vec<String>),
+    /// The value of a modifier; `quoted`: inside its quotes.
+    ModifierValue { of: Modified, name: Option<String>, quoted: bool },
+    /// An argument of this block or program, with the names that are there already.
+    Arguments(String, Vec<String>),
+    /// A name inside `{…}` of a text.
+    Interpolation,
+    /// A key of what this path leads to; the path is a name and keys.
+    Member { path: Vec<String>, at: TextSize },
+    /// A key in `let { … }`; the offset is that of the line's start.
+    PatternKey(TextRange),
+}
+
+/// The cursor: what can stand there and the word that is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) place: Place,
+    /// The word at the cursor; empty when there is none.
+    pub(crate) word: TextRange,
+    /// Whether the word is followed by `:`, `(` or the like, so that the completion needn't bring it.
+    pub(crate) followed_by: Option<char>,
+}
+
+/// The tokens of a tree whose first byte is at `base` in the file; appends to `out`.
+pub(crate) fn collect_tokens(tree: &SyntaxNode, base: TextSize, out: &mut Vec<Tok>) {
+    let mut column = 0;
+    let mut first = true;
+    let mut token = tree.first_token();
+    while let Some(tok) = token {
+        let text = tok.text();
+        if !tok.kind().is_trivia() && !text.is_empty() {
+            out.push(Tok { kind: tok.kind(), range: tok.text_range() + base, column, first });
+            first = false;
+        }
+        column = column_after(text, column, tok.kind() == SyntaxKind::WHITESPACE, &mut first);
+        token = tok.next_token();
+    }
+}
+
+fn column_after(text: &str, mut column: u32, blank: bool, first: &mut bool) -> u32 {
+    for ch in text.chars() {
+        match ch {
+            '\n' | '\r' => {
+                column = 0;
+                *first = blank;
+            }
+            '\t' => column = (column / 2 + 1) * 2,
+            '\u{feff}' => {}
+            _ => column += 1,
+        }
+    }
+    column
+}
+
+impl Context {
+    /// Finds the place of `offset`, which is within `text` and on a character boundary.
+    pub(crate) fn new(text: &str, toks: &[Tok], offset: TextSize) -> Context {
+        Finder { text, toks, lines: lines(text, toks) }.context(offset)
+    }
+}
+
+struct Finder<'a> {
+    text: &'a str,
+    toks: &'a [Tok],
+    lines: Vec<Line>,
+}
+
+/// Cuts the tokens into logical lines. A bracket that was never closed ends before a line that is not deeper than its
+/// own and looks like a statement or a property.
+fn lines(text: &str, toks: &[Tok]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut depth = 0usize;
+    for (i, tok) in toks.iter().enumerate() {
+        let starts = match lines.last() {
+            None => true,
+            Some(line) => {
+                tok.first && (depth == 0 || (tok.column <= line.column && looks_like_start(text, toks, i)))
+            }
+        };
+        if starts {
+            depth = 0;
+            lines.push(Line { column: tok.column, start: i, end: i });
+        }
+        match tok.kind {
+            SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
+            SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if let Some(line) = lines.last_mut() {
+            line.end = i + 1;
+        }
+    }
+    lines
+}
+
+fn looks_like_start(text: &str, toks: &[Tok], i: usize) -> bool {
+    let word = &text[toks[i].range];
+    let next = toks.get(i + 1).map(|tok| tok.kind);
+    match word {
+        "agent" | "block" | "let" | "const" | "output" | "input" | "use" => {
+            next.is_some_and(|kind| is_word_kind(kind) || matches!(kind, SyntaxKind::STRING | SyntaxKind::L_BRACE))
+        }
+        "session" | "resume" | "do" | "parallel" | "repeat" | "for" | "loop" | "if" | "elif" | "else" | "try" | "catch"
+        | "finally" | "choice" | "option" | "throw" => {
+            !matches!(next, Some(SyntaxKind::COMMA | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE | SyntaxKind::R_PAREN))
+        }
+        _ => is_word(text, &toks[i]) && matches!(next, Some(SyntaxKind::COLON | SyntaxKind::EQ)),
+    }
+}
+
+/// A word: names, keywords.
+fn is_word_kind(kind: SyntaxKind) -> bool {
+    kind == SyntaxKind::IDENT || kind.is_keyword()
+}
+
+fn is_word(text: &str, tok: &Tok) -> bool {
+    is_word_kind(tok.kind)
+        || (tok.kind == SyntaxKind::UNKNOWN && text[tok.range].chars().all(|ch| ch.is_alphanumeric() || ch == '_'))
+}
+
+fn is_text_kind(kind: SyntaxKind) -> bool {
+    matches!(
+        kind,
+        SyntaxKind::STRING | SyntaxKind::TRIPLE_STRING | SyntaxKind::DISCRETION | SyntaxKind::BLOCK_TEXT
+    )
+}
+
+/// Words that a session or another construct follows as a value.
+fn starts_value(kind: SyntaxKind, word: &str) -> bool {
+    matches!(kind, SyntaxKind::EQ | SyntaxKind::ARROW | SyntaxKind::COLON) || matches!(word, "output" | "return")
+}
+
+impl Finder<'_> {
+    fn word(&self, i: usize) -> &str {
+        self.toks.get(i).map_or("", |tok| &self.text[tok.range])
+    }
+
+    fn kind(&self, i: usize) -> Option<SyntaxKind> {
+        self.toks.get(i).map(|tok| tok.kind)
+    }
+
+    fn context(&self, offset: TextSize) -> Context {
+        let empty = TextRange::empty(offset);
+        // Inside a text: between its delimiters, or at the end of one that has no closing ones.
+        if let Some((i, tok)) = self.toks.iter().enumerate().find(|(_, tok)| {
+            is_text_kind(tok.kind)
+                && tok.range.start() < offset
+                && (offset < tok.range.end()
+                    || (offset == tok.range.end() && !text::is_terminated(tok.kind, &self.text[tok.range])))
+        }) {
+            return self.inside_text(i, tok, offset);
+        }
+        // The word at the cursor, and how many tokens are before it.
+        let at = self.toks.partition_point(|tok| tok.range.end() < offset);
+        let (word, before) = match self.toks.get(at) {
+            Some(tok) if is_word(self.text, tok) && tok.range.start() <= offset => (tok.range, at),
+            Some(tok) if tok.range.end() == offset => match self.toks.get(at + 1) {
+                Some(next) if next.range.start() == offset && is_word(self.text, next) => (next.range, at + 1),
+                _ => (empty, at + 1),
+            },
+            _ => (empty, at),
+        };
+        // At the very start of a word nothing of it was typed: something is inserted before it.
+        let word = if word.start() == offset { empty } else { word };
+        let after = self.text[usize::from(word.end())..].trim_start_matches([' ', '\t']);
+        let followed_by = after.chars().next().filter(|ch| !matches!(ch, '\n' | '\r'));
+
+        // A number or a closed text directly before the cursor is no place for a name.
+        if word.is_empty() && before > 0 {
+            let tok = &self.toks[before - 1];
+            let touches = tok.range.end() == offset;
+            if touches && (is_text_kind(tok.kind) || matches!(tok.kind, SyntaxKind::NUMBER | SyntaxKind::DURATION)) {
+                return Context { place: Place::Nothing, word, followed_by };
+            }
+        }
+
+        let cursor_line = self.physical_line_start(word.start());
+        let column = self.column_of(word.start());
+        // The logical line: the last one that starts before the cursor, if the cursor is on its last physical line, in
+        // a bracket of it, or directly behind its tokens.
+        let line_index = self.lines.partition_point(|line| line.start < before);
+        let line = line_index.checked_sub(1).map(|i| self.lines[i]);
+        let line_before = line.filter(|line| {
+            let last = &self.toks[before - 1];
+            let same_physical = last.range.end() > cursor_line;
+            same_physical || self.open_brackets(line.start, before).last().is_some_and(|&open| {
+                // In a bracket that was never closed, a cursor that isn't deeper than its line left it.
+                column > line.column || self.closes_after(open, before)
+            })
+        });
+        let place = match line_before {
+            Some(line) => self.in_line(line, before, line_index - 1),
+            None => self.at_line_start(column, line_index),
+        };
+        Context { place, word, followed_by }
+    }
+
+    fn physical_line_start(&self, offset: TextSize) -> TextSize {
+        let before = &self.text[..usize::from(offset)];
+        let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        TextSize::new(start as u32)
+    }
+
+    fn column_of(&self, offset: TextSize) -> u32 {
+        let start = self.physical_line_start(offset);
+        column_after(&self.text[usize::from(start)..usize::from(offset)], 0, true, &mut true)
+    }
+
+    /// Indexes of the brackets of tokens `start..end` that are open at `end`.
+    fn open_brackets(&self, start: usize, end: usize) -> Vec<usize> {
+        let mut open = Vec::new();
+        for i in start..end {
+            match self.toks[i].kind {
+                SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => open.push(i),
+                SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => {
+                    open.pop();
+                }
+                _ => {}
+            }
+        }
+        open
+    }
+
+    /// Whether the bracket at `open` is closed by a token at or after `from` in the same logical line.
+    fn closes_after(&self, open: usize, from: usize) -> bool {
+        let line_end = self.lines.iter().find(|line| line.start <= open && open < line.end).map_or(open, |line| line.end);
+        let mut depth = 0usize;
+        for i in open..line_end {
+            match self.toks[i].kind {
+                SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
+                SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return i >= from;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    // ---- texts ---------------------------------------------------------------------------------
+
+    fn inside_text(&self, i: usize, tok: &Tok, offset: TextSize) -> Context {
+        let token = &self.text[tok.range];
+        let inner = usize::from(offset - tok.range.start());
+        let line_index = self.lines.partition_point(|line| line.start <= i).saturating_sub(1);
+        let line = self.lines[line_index];
+        let mut context =
+            Context { place: Place::Nothing, word: TextRange::empty(offset), followed_by: None };
+
+        if let Some(start) = open_interpolation(token, inner) {
+            if !self.is_plain_string(i, line) {
+                let typed = &token[start..inner];
+                let word_start = typed.rfind(|ch: char| !is_name_char(ch)).map_or(0, |at| at + 1);
+                let rest = &token[inner..];
+                let word_end = inner + rest.find(|ch: char| !is_name_char(ch)).unwrap_or(rest.len());
+                let base = tok.range.start();
+                context.word = TextRange::new(
+                    base + TextSize::new((start + word_start) as u32),
+                    base + TextSize::new(word_end as u32),
+                );
+                context.followed_by = token[word_end..].chars().next();
+                let path = &typed[..word_start];
+                context.place = if let Some(path) = path.strip_suffix('.') {
+                    let path = path.split('.').map(str::to_owned).collect();
+                    Place::Member { path, at: tok.range.start() }
+                } else {
+                    Place::Interpolation
+                };
+            }
+            return context;
+        }
+
+        // The whole content of a string that is a value from a list: `parallel ("any")`, `model: "opus"`.
+        if tok.kind == SyntaxKind::STRING {
+            let end = if text::is_terminated(tok.kind, token) { token.len() - 1 } else { token.trim_end().len().max(inner) };
+            let place = match self.in_line(line, i, line_index) {
+                Place::Modifiers(of, _) => Place::ModifierValue { of, name: None, quoted: true },
+                Place::ModifierValue { of, name, .. } => Place::ModifierValue { of, name, quoted: true },
+                Place::PropertyValue(key) => Place::QuotedValue(key),
+                _ => return context,
+            };
+            context.place = place;
+            context.word = TextRange::new(
+                tok.range.start() + TextSize::new(1),
+                tok.range.start() + TextSize::new(end as u32),
+            );
+            context.followed_by = Some('"');
+        }
+        context
+    }
+
+    /// Strings without interpolation: paths, skills, labels of options.
+    fn is_plain_string(&self, i: usize, line: Line) -> bool {
+        matches!(self.word(line.start), "use" | "import" | "option")
+            || (self.word(line.start) == "skills" && self.kind(line.start + 1) == Some(SyntaxKind::COLON))
+            || i > 0 && self.word(i - 1) == "as"
+    }
+
+    // ---- the start of a line -----------------------------------------------------------------------
+
+    /// Lines that enclose a line of this column, innermost first: those above with smaller and smaller columns.
+    fn enclosing(&self, column: u32, line_index: usize) -> impl Iterator<Item = (usize, Line)> + '_ {
+        let mut limit = column;
+        self.lines[..line_index].iter().copied().enumerate().rev().filter(move |(_, line)| {
+            let encloses = line.column < limit;
+            if encloses {
+                limit = line.column;
+            }
+            encloses
+        })
+    }
+
+    /// Lines at this column above and below `line_index` under the same header.
+    fn siblings_above(&self, column: u32, line_index: usize) -> impl Iterator<Item = Line> + '_ {
+        self.lines[..line_index]
+            .iter()
+            .rev()
+            .take_while(move |line| line.column >= column)
+            .filter(move |line| line.column == column)
+            .copied()
+    }
+
+    fn siblings_below(&self, column: u32, line_index: usize) -> impl Iterator<Item = Line> + '_ {
+        self.lines[line_index..]
+            .iter()
+            .take_while(move |line| line.column >= column)
+            .filter(move |line| line.column == column)
+            .copied()
+    }
+
+    fn at_line_start(&self, column: u32, line_index: usize) -> Place {
+        let body = self.enclosing(column, line_index).find_map(|(_, line)| self.body_of(line));
+        let present = || -> Vec<String> {
+            self.siblings_above(column, line_index)
+                .chain(self.siblings_below(column, line_index))
+                .filter(|line| self.kind(line.start + 1) == Some(SyntaxKind::COLON))
+                .map(|line| self.word(line.start).to_owned())
+                .collect()
+        };
+        match body {
+            Some(Body::Properties(owner)) => Place::Properties(owner, present()),
+            Some(Body::Permissions) => Place::Permissions(present()),
+            Some(Body::Nested(key)) if key == "context" => Place::Context,
+            Some(Body::Nested(_)) => Place::Nothing,
+            Some(Body::Options) => Place::Options,
+            Some(body @ (Body::Statements | Body::Branches)) => {
+                self.statement(column, line_index, false, body == Body::Branches)
+            }
+            None => self.statement(column, line_index, column == 0, false),
+        }
+    }
+
+    fn statement(&self, column: u32, line_index: usize, top_level: bool, branches: bool) -> Place {
+        let above: Vec<Line> = self.siblings_above(column, line_index).collect();
+        let mut continuations = Vec::new();
+        // Pipelines and arrows may go on below, but only the statement directly above counts.
+        if let Some(&line) = above.first() {
+            match self.head(line) {
+                "if" | "elif" => continuations.extend(["elif", "else"]),
+                "try" => continuations.extend(["catch", "finally"]),
+                "catch" => continuations.push("finally"),
+                _ => {}
+            }
+        }
+        Place::Statement { top_level, branches, continuations }
+    }
+
+    /// The word that says what a line is: past `let x =` and the like.
+    fn head(&self, line: Line) -> &str {
+        self.word(self.head_index(line))
+    }
+
+    fn head_index(&self, line: Line) -> usize {
+        let first = self.word(line.start);
+        let mut at = line.start;
+        if matches!(first, "let" | "const" | "output") || self.kind(line.start + 1) == Some(SyntaxKind::EQ) {
+            if let Some(eq) = (line.start..line.end).find(|&i| self.kind(i) == Some(SyntaxKind::EQ)) {
+                at = eq + 1;
+            } else if first == "output" {
+                at = line.start + 1;
+            }
+        }
+        at.min(line.end.saturating_sub(1))
+    }
+
+    /// What the lines indented under this one are; `None` when it opens nothing.
+    fn body_of(&self, line: Line) -> Option<Body> {
+        let (first, second) = (self.word(line.start), self.kind(line.start + 1));
+        if self.kind(line.start) == Some(SyntaxKind::PIPE) {
+            return Some(Body::Statements);
+        }
+        if self.kind(line.end - 1) == Some(SyntaxKind::COLON) && self.is_pipe_op(line) {
+            return Some(Body::Statements);
+        }
+        let head_at = self.head_index(line);
+        let head = self.word(head_at);
+        match head {
+            "agent" if second != Some(SyntaxKind::EQ) => return Some(Body::Properties(Owner::Agent)),
+            "choice" => return Some(Body::Options),
+            "parallel" if self.word(head_at + 1) != "for" => return Some(Body::Branches),
+            "parallel" | "block" | "if" | "elif" | "else" | "for" | "repeat" | "loop" | "try" | "catch" | "finally"
+            | "option" => {
+                // The one-line form: `if **x**: session "y"` may have properties below.
+                return Some(self.session_in(line).map_or(Body::Statements, Body::Properties));
+            }
+            "do" if self.kind(head_at + 1) == Some(SyntaxKind::COLON) => return Some(Body::Statements),
+            _ => {}
+        }
+        if let Some(owner) = self.session_in(line) {
+            return Some(Body::Properties(owner));
+        }
+        if second == Some(SyntaxKind::COLON) && line.end == line.start + 2 {
+            return Some(if first == "permissions" { Body::Permissions } else { Body::Nested(first.to_owned()) });
+        }
+        None
+    }
+
+    fn is_pipe_op(&self, line: Line) -> bool {
+        (line.start..line.end).rev().take(8).any(|i| self.kind(i) == Some(SyntaxKind::PIPE))
+    }
+
+    /// The last session of a line, if its properties may stand below.
+    fn session_in(&self, line: Line) -> Option<Owner> {
+        let mut depth = 0i32;
+        for i in (line.start..line.end).rev() {
+            match self.toks[i].kind {
+                SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth += 1,
+                SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth -= 1,
+                _ if depth == 0 => {
+                    let owner = match self.word(i) {
+                        "session" => Owner::Session,
+                        "resume" => Owner::Resume,
+                        _ => continue,
+                    };
+                    let after = self.kind(i + 1).filter(|_| i + 1 < line.end);
+                    let used = !matches!(after, Some(SyntaxKind::EQ | SyntaxKind::DOT));
+                    if used && (i == line.start || starts_value(self.toks[i - 1].kind, self.word(i - 1))) {
+                        return Some(owner);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    // ---- inside a line -----------------------------------------------------------------------------
+
+    /// The place after the tokens of `line` that are before index `end`.
+    fn in_line(&self, line: Line, end: usize, line_index: usize) -> Place {
+        let start = line.start;
+        if end <= start {
+            return self.at_line_start(line.column, line_index);
+        }
+        let last = end - 1;
+        let (last_kind, last_word) = (self.toks[last].kind, self.word(last));
+
+        if last_kind == SyntaxKind::DOT {
+            return match self.path_before(start, last) {
+                Some(path) => Place::Member { path, at: self.toks[last].range.start() },
+                None => Place::Nothing,
+            };
+        }
+        if let Some(&open) = self.open_brackets(start, end).last() {
+            return self.in_bracket(line, open, end, line_index);
+        }
+        // Agents: `session:`, `resume:`, `session name:`.
+        if last_kind == SyntaxKind::COLON {
+            let keyword = |i: usize| {
+                matches!(self.word(i), "session" | "resume")
+                    && (i == start || starts_value(self.toks[i - 1].kind, self.word(i - 1)))
+            };
+            if last > start && keyword(last - 1) {
+                return Place::Agents;
+            }
+            if last >= start + 2 && keyword(last - 2) && is_word(self.text, &self.toks[last - 1]) {
+                return Place::Agents;
+            }
+        }
+        // Properties, on their own line or on that of their session.
+        let colon = (start..end).rev().find(|&i| self.toks[i].kind == SyntaxKind::COLON);
+        let enclosing = self.enclosing(line.column, line_index).find_map(|(_, line)| self.body_of(line));
+        if self.kind(start + 1) == Some(SyntaxKind::COLON) && end > start + 1 && !is_header_keyword(self.word(start)) {
+            let key = self.word(start).to_owned();
+            match enclosing {
+                Some(Body::Permissions) => return Place::PermissionValue,
+                Some(Body::Properties(_)) => return self.property_value(key, start + 2, end),
+                Some(Body::Nested(of)) if of == "context" => return Place::Context,
+                Some(Body::Nested(_)) => return Place::Nothing,
+                _ => {}
+            }
+        }
+        if let Some(colon) = colon.filter(|&colon| colon > start) {
+            let key = self.word(colon - 1);
+            let session = (start..colon - 1).rev().any(|i| matches!(self.word(i), "session" | "resume"));
+            if session && is_property(key) && is_word(self.text, &self.toks[colon - 1]) {
+                return self.property_value(key.to_owned(), colon + 1, end);
+            }
+        }
+        match enclosing {
+            Some(Body::Permissions | Body::Properties(_)) => return Place::Nothing,
+            Some(Body::Nested(key)) => {
+                // `- item` lines.
+                return if key == "context" { Place::Context } else { Place::Nothing };
+            }
+            _ => {}
+        }
+        self.in_statement(line, end, last, last_kind, last_word)
+    }
+
+    fn property_value(&self, key: String, value_start: usize, end: usize) -> Place {
+        match key.as_str() {
+            "context" => match self.toks[end - 1].kind {
+                SyntaxKind::COLON | SyntaxKind::COMMA | SyntaxKind::PLUS | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => {
+                    Place::Context
+                }
+                _ => Place::Nothing,
+            },
+            _ if end > value_start => match self.toks[end - 1].kind {
+                SyntaxKind::PLUS => Place::Expression { heads: false },
+                _ => Place::Nothing,
+            },
+            _ => Place::PropertyValue(key),
+        }
+    }
+
+    fn in_statement(&self, line: Line, end: usize, last: usize, last_kind: SyntaxKind, last_word: &str) -> Place {
+        let start = line.start;
+        let first = self.word(start);
+        let head_at = self.head_index(line).min(last);
+        let assigned = matches!(self.kind(start + 1), Some(SyntaxKind::EQ)) && end > start + 1;
+        // Names being declared and texts being written.
+        if last == start && !assigned {
+            match first {
+                "agent" | "block" | "let" | "const" | "input" | "use" | "import" | "session" | "option" | "for" => {
+                    return Place::Nothing;
+                }
+                "resume" | "try" | "finally" => return Place::Nothing,
+                "output" | "return" => return Place::Expression { heads: true },
+                "throw" | "repeat" | "assert" => return Place::Expression { heads: false },
+                _ => {}
+            }
+        }
+        if matches!(first, "agent") && !assigned {
+            return Place::Nothing;
+        }
+        if matches!(first, "use") && !assigned {
+            return if last_kind == SyntaxKind::STRING { Place::Keywords(&["as"]) } else { Place::Nothing };
+        }
+        if first == "input" && !assigned {
+            return Place::Nothing;
+        }
+        match last_kind {
+            SyntaxKind::EQ | SyntaxKind::ARROW => return Place::Expression { heads: true },
+            SyntaxKind::PIPE => return Place::Keywords(&["map", "filter", "pmap", "reduce", "chunks"]),
+            SyntaxKind::PLUS
+            | SyntaxKind::MINUS
+            | SyntaxKind::EQ2
+            | SyntaxKind::NEQ
+            | SyntaxKind::LT
+            | SyntaxKind::GT
+            | SyntaxKind::LTEQ
+            | SyntaxKind::GTEQ => return Place::Expression { heads: false },
+            SyntaxKind::COLON => {
+                // The one-line form of a body: `if **x**: do f`.
+                return if is_header_keyword(self.word(head_at)) {
+                    Place::Expression { heads: true }
+                } else {
+                    Place::Nothing
+                };
+            }
+            SyntaxKind::COMMA => return Place::Nothing,
+            _ => {}
+        }
+        if is_word_kind(last_kind) {
+            let previous = (last > start).then(|| self.toks[last - 1].kind);
+            match last_word {
+                // `do` begins an expression only where one can begin.
+                "do" if last == start || starts_value(previous.unwrap_or(last_kind), self.word(last - 1)) => {
+                    return Place::Blocks;
+                }
+                "in" if matches!(self.word(head_at), "for" | "parallel") => return Place::Expression { heads: false },
+                "until" | "while" if self.word(head_at) == "loop" => return Place::Expression { heads: false },
+                "if" | "elif" | "choice" if last == head_at || last == start => return Place::Expression { heads: false },
+                "and" | "or" | "not" => return Place::Expression { heads: false },
+                "parallel" if last == head_at => return Place::Keywords(&["for"]),
+                "loop" if last == head_at => return Place::Keywords(&["until", "while", "as"]),
+                "catch" if last == start => return Place::Keywords(&["as"]),
+                "repeat" if last == head_at => return Place::Expression { heads: false },
+                "else" if last == start => return Place::Nothing,
+                "as" => return Place::Nothing,
+                _ => {}
+            }
+        }
+        // A complete operand stands before the cursor.
+        match self.word(head_at) {
+            "for" | "parallel" if !(start..end).any(|i| self.word(i) == "in") => {
+                let names = (head_at..end).filter(|&i| is_word_kind(self.toks[i].kind)).count();
+                let heads = if self.word(head_at) == "for" { 1 } else { 2 };
+                if names > heads { Place::Keywords(&["in"]) } else { Place::Nothing }
+            }
+            "repeat" => Place::Keywords(&["as"]),
+            "loop" if !(start..end).any(|i| self.word(i) == "as") => Place::Keywords(&["as", "and", "or"]),
+            "if" | "elif" => Place::Keywords(&["and", "or"]),
+            "session" | "resume" if matches!(last_kind, SyntaxKind::STRING | SyntaxKind::TRIPLE_STRING) => Place::Nothing,
+            _ => Place::Nothing,
+        }
+    }
+
+    fn in_bracket(&self, line: Line, open: usize, end: usize, line_index: usize) -> Place {
+        let start = line.start;
+        let last = end - 1;
+        let last_kind = self.toks[last].kind;
+        let enclosing = self.enclosing(line.column, line_index).find_map(|(_, line)| self.body_of(line));
+        // The property whose value this bracket belongs to.
+        let own_line = self.kind(start + 1) == Some(SyntaxKind::COLON) && !is_header_keyword(self.word(start));
+        let key = if own_line && matches!(enclosing, Some(Body::Properties(_) | Body::Permissions | Body::Nested(_))) {
+            Some(self.word(start))
+        } else {
+            let has_session = (start..open).any(|i| matches!(self.word(i), "session" | "resume"));
+            (start + 1..open)
+                .rev()
+                .find(|&i| self.toks[i].kind == SyntaxKind::COLON)
+                .map(|i| self.word(i - 1))
+                .filter(|key| has_session && is_property(key))
+        };
+        if own_line && enclosing == Some(Body::Permissions) {
+            return Place::Nothing;
+        }
+        let after_separator = matches!(
+            last_kind,
+            SyntaxKind::COMMA | SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE | SyntaxKind::COLON
+        ) || matches!(
+            last_kind,
+            SyntaxKind::PLUS
+                | SyntaxKind::MINUS
+                | SyntaxKind::EQ2
+                | SyntaxKind::NEQ
+                | SyntaxKind::LT
+                | SyntaxKind::GT
+                | SyntaxKind::LTEQ
+                | SyntaxKind::GTEQ
+        ) || matches!(self.word(last), "and" | "or" | "not");
+        match self.toks[open].kind {
+            SyntaxKind::L_PAREN => self.in_parentheses(line, open, end, after_separator),
+            SyntaxKind::L_BRACE if open == start + 1 && matches!(self.word(start), "let" | "const") => {
+                let range = TextRange::new(self.toks[start].range.start(), self.toks[line.end - 1].range.end());
+                if after_separator { Place::PatternKey(range) } else { Place::Nothing }
+            }
+            // Only one directly at the key: in a list of a session inside a context something else may stand.
+            _ if key == Some("context") => {
+                // Lists may go on with blanks instead of commas (seed, "context:").
+                let blank_separated = is_word_kind(last_kind) && self.toks[open].kind == SyntaxKind::L_BRACK;
+                if after_separator || blank_separated { Place::Context } else { Place::Nothing }
+            }
+            _ if matches!(key, Some("skills" | "tools")) => Place::Nothing,
+            _ if matches!(self.word(last), "session" | "resume") => Place::Nothing,
+            _ if self.word(last) == "do" => Place::Blocks,
+            _ if last_kind == SyntaxKind::COLON && matches!(self.word(last.saturating_sub(1)), "session" | "resume") => {
+                Place::Agents
+            }
+            SyntaxKind::L_BRACK if after_separator => Place::Expression { heads: true },
+            _ if after_separator => Place::Expression { heads: false },
+            _ => Place::Nothing,
+        }
+    }
+
+    fn in_parentheses(&self, line: Line, open: usize, end: usize, after_separator: bool) -> Place {
+        let start = line.start;
+        let last = end - 1;
+        // Names given already: `k:` at this bracket's depth.
+        let mut present = Vec::new();
+        let mut depth = 0i32;
+        let mut at = open + 1;
+        while at < line.end {
+            match self.toks[at].kind {
+                SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
+                SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth -= 1,
+                SyntaxKind::COLON if depth == 0 => present.push(self.word(at - 1).to_owned()),
+                _ => {}
+            }
+            if depth < 0 {
+                break;
+            }
+            at += 1;
+        }
+        let value_of = (self.toks[last].kind == SyntaxKind::COLON).then(|| self.word(last - 1).to_owned());
+        let head_at = self.head_index(line);
+        let head = self.word(head_at);
+        let before_open = if open > start { self.word(open - 1) } else { "" };
+        let of = match head {
+            "block" if open == start + 2 => return Place::Nothing,
+            "block" => Some(Modified::Block),
+            "parallel" if self.word(head_at + 1) == "for" => {
+                // `parallel for x in (…)` is a value, modifiers come behind it.
+                (before_open != "in").then_some(Modified::ParallelFor)
+            }
+            "parallel" => Some(Modified::Parallel),
+            "loop" if !matches!(before_open, "until" | "while" | "and" | "or" | "not" | "(") => Some(Modified::Loop),
+            "session" | "resume" if open > head_at && is_text_kind(self.toks[open - 1].kind) => Some(Modified::Session),
+            _ => None,
+        };
+        if let Some(of) = of {
+            return match value_of {
+                Some(name) => Place::ModifierValue { of, name: Some(name), quoted: false },
+                None if after_separator => Place::Modifiers(of, present),
+                None => Place::Nothing,
+            };
+        }
+        if before_open == "reduce" {
+            return Place::Nothing;
+        }
+        let is_call = open > start && is_word(self.text, &self.toks[open - 1]) && !is_operator_word(before_open);
+        if !after_separator {
+            return Place::Nothing;
+        }
+        if is_call && value_of.is_none() && matches!(self.toks[last].kind, SyntaxKind::COMMA | SyntaxKind::L_PAREN) {
+            return Place::Arguments(before_open.to_owned(), present);
+        }
+        Place::Expression { heads: false }
+    }
+
+    /// The path that ends before the dot at `dot`: `a.b` in `a.b.`; an index counts as nothing known.
+    fn path_before(&self, start: usize, dot: usize) -> Option<Vec<String>> {
+        let mut path = Vec::new();
+        let mut at = dot;
+        loop {
+            let word = at.checked_sub(1).filter(|&i| i >= start)?;
+            if !is_word(self.text, &self.toks[word]) {
+                return None;
+            }
+            path.push(self.word(word).to_owned());
+            match word.checked_sub(1).filter(|&i| i >= start) {
+                Some(before) if self.toks[before].kind == SyntaxKind::DOT => at = before,
+                _ => break,
+            }
+        }
+        path.reverse();
+        Some(path)
+    }
+}
+
+/// Words whose line ends in `:` and is no property.
+fn is_header_keyword(word: &str) -> bool {
+    matches!(
+        word,
+        "session"
+            | "resume"
+            | "do"
+            | "parallel"
+            | "for"
+            | "repeat"
+            | "loop"
+            | "if"
+            | "elif"
+            | "else"
+            | "try"
+            | "catch"
+            | "finally"
+            | "choice"
+            | "option"
+            | "block"
+            | "agent"
+    )
+}
+
+fn is_operator_word(word: &str) -> bool {
+    matches!(word, "and" | "or" | "not" | "in" | "until" | "while" | "if" | "elif" | "output" | "return" | "repeat")
+}
+
+fn is_property(word: &str) -> bool {
+    vocabulary::property(word).is_some()
+}
+
+fn is_name_char(ch: char) -> bool {
+    ch.is_alphanumeric() || ch == '_' || ch == '-'
+}
+
+/// Where the interpolation starts that is open at `offset` of a text: behind a `{` that is no escape and no `{{`, when
+/// what was typed since could become a path.
+fn open_interpolation(text: &str, offset: usize) -> Option<usize> {
+    let typed = text.get(..offset)?;
+    let brace = typed.rfind('{')?;
+    let before = &typed[..brace];
+    if before.ends_with(['{', '\\', '$']) {
+        return None;
+    }
+    let path = &typed[brace + 1..];
+    let mut start = true;
+    for ch in path.chars() {
+        match ch {
+            '.' if !start => start = true,
+            '[' | ']' if !start => {}
+            ch if start && (ch.is_alphabetic() || ch == '_') => start = false,
+            ch if !start && is_name_char(ch) => {}
+            _ => return None,
+        }
+    }
+    Some(brace + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpolations_begin_where_a_path_can() {
+        assert_eq!(open_interpolation("\"a {na", 6), Some(4));
+        assert_eq!(open_interpolation("\"a {", 4), Some(4));
+        assert_eq!(open_interpolation("\"a {x.", 6), Some(4));
+        assert_eq!(open_interpolation("\"a {x} b", 8), None);
+        assert_eq!(open_interpolation("\"a {x y", 7), None);
+        assert_eq!(open_interpolation("\"a {{x", 6), None);
+        assert_eq!(open_interpolation("\"a \\{x", 6), None);
+        assert_eq!(open_interpolation("\"a ${x", 6), None);
+        assert_eq!(open_interpolation("\"a { x", 6), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! What goes in and comes out: plain data in byte offsets.
+
+use prose_hir::FileId;
+use prose_syntax::{TextRange, TextSize};
+
+/// A place in a file. An offset past the end or inside a character is moved to the nearest one before it that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FilePosition {
+    /// The file.
+    pub file: FileId,
+    /// Bytes from the start of the file.
+    pub offset: TextSize,
+}
+
+/// A range in a file, clamped like [`FilePosition::offset`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileRange {
+    /// The file.
+    pub file: FileId,
+    /// Bytes from the start of the file.
+    pub range: TextRange,
+}
+
+/// What a name stands for; editors choose icons by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymbolKind {
+    /// `agent name:`.
+    Agent,
+    /// `block name:`.
+    Block,
+    /// A program brought in by `use`.
+    Import,
+    /// `input name:`.
+    Input,
+    /// `output name = …`.
+    Output,
+    /// `let`, a named branch, an assignment that declares.
+    Variable,
+    /// `const`.
+    Constant,
+    /// A parameter of a block.
+    Parameter,
+    /// Bound by `for`, `repeat … as`, `loop … as`, `catch as` or a pipeline stage.
+    LoopVariable,
+    /// A whole file.
+    File,
+}
+
+impl SymbolKind {
+    /// The word for it in prose.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SymbolKind::Agent => "agent",
+            SymbolKind::Block => "block",
+            SymbolKind::Import => "program",
+            SymbolKind::Input => "input",
+            SymbolKind::Output => "output",
+            SymbolKind::Variable => "variable",
+            SymbolKind::Constant => "constant",
+            SymbolKind::Parameter => "parameter",
+            SymbolKind::LoopVariable => "loop variable",
+            SymbolKind::File => "file",
+        }
+    }
+}
+
+/// Where a name leads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NavigationTarget {
+    /// The file of the declaration.
+    pub file: FileId,
+    /// The whole declaration, its body included.
+    pub full_range: TextRange,
+    /// The name in it.
+    pub focus_range: TextRange,
+    /// The name; for a file its path.
+    pub name: String,
+    /// What it is.
+    pub kind: SymbolKind,
+}
+
+/// An answer together with the range of the source that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeInfo<T> {
+    /// The range in the asked file.
+    pub range: TextRange,
+    /// The answer.
+    pub info: T,
+}
+
+/// How the client shows documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkupKind {
+    /// Markdown is rendered.
+    Markdown,
+    /// Text is shown as it is.
+    PlainText,
+}
+
+/// What the client can show on hover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HoverConfig {
+    /// Format of [`HoverResult::markdown`].
+    pub markup: MarkupKind,
+}
+
+impl Default for HoverConfig {
+    fn default() -> Self {
+        HoverConfig { markup: MarkupKind::Markdown }
+    }
+}
+
+/// The answer to a hover. Text of the user's program in it is fenced or escaped, so that it can't form links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoverResult {
+    /// Markdown, or plain text where [`HoverConfig::markup`] says so.
+    pub markdown: String,
+    /// What was hovered.
+    pub range: TextRange,
+}
+
+/// What the client can do with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompletionConfig {
+    /// Whether [`CompletionItem::snippet`] may be filled.
+    pub snippets: bool,
+}
+
+/// What a completion is; editors choose icons by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CompletionKind {
+    /// A declared name.
+    Symbol(SymbolKind),
+    /// A keyword of the language.
+    Keyword,
+    /// `model:`, `prompt:` ….
+    Property,
+    /// A value of a property or modifier.
+    Value,
+    /// A key of a record.
+    Field,
+}
+
+/// One proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionItem {
+    /// What is shown and matched against what was typed.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// A short line beside the label: signature, model, how it was bound.
+    pub detail: Option<String>,
+    /// Markdown, under the rules of [`HoverResult`].
+    pub documentation: Option<String>,
+    /// What to insert as it is.
+    pub insert: String,
+    /// What to insert in LSP snippet syntax, if that differs and [`CompletionConfig::snippets`] is set.
+    pub snippet: Option<String>,
+    /// What the insertion replaces: the word under the cursor, or an empty range at it.
+    pub replace: TextRange,
+    /// Proposals are in the order of these.
+    pub sort_text: String,
+    /// What typed text is matched against where the label isn't it.
+    pub filter_text: Option<String>,
+}
+
+/// A declaration in the outline of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SymbolNode {
+    /// The name.
+    pub name: String,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// A short line: model, parameters, how it was bound.
+    pub detail: Option<String>,
+    /// The whole declaration; contains `focus_range` and the children's.
+    pub full_range: TextRange,
+    /// The name in it.
+    pub focus_range: TextRange,
+    /// Declarations inside it.
+    pub children: Vec<SymbolNode>,
+}
+
+/// Runs a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunCommand {
+    /// Which.
+    pub file: FileId,
+    /// With the backend `simulate`: no model is asked.
+    pub simulated: bool,
+}
+
+impl RunCommand {
+    /// What the editor shows.
+    pub fn title(&self) -> &'static str {
+        if self.simulated { "▷ Run simulated" } else { "▶ Run" }
+    }
+}
+
+/// A command shown above a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeLens {
+    /// The line is the one where this starts.
+    pub range: TextRange,
+    /// What is shown.
+    pub title: String,
+    /// What it does.
+    pub command: RunCommand,
+}
+
+/// Replaces a range by a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextEdit {
+    /// What is replaced; empty to insert.
+    pub range: TextRange,
+    /// The new text.
+    pub insert: String,
+}
+
+/// Something to do at a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeAction {
+    /// What is shown.
+    pub title: String,
+    /// What it does.
+    pub kind: CodeActionKind,
+}
+
+/// What a [`CodeAction`] does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CodeActionKind {
+    /// Repairs what a diagnostic reports.
+    QuickFix {
+        /// The diagnostic's code.
+        code: &'static str,
+        /// The diagnostic's range.
+        diagnostic: TextRange,
+        /// Disjoint edits of `file`.
+        edits: Vec<TextEdit>,
+        /// The file.
+        file: FileId,
+    },
+    /// Runs the file.
+    Run(RunCommand),
+}
