@@ -240,9 +240,9 @@ answers = [true, "perhaps"]
         Yes
         Yes
         Option("B")
-        Judge: mock verdict for **which**: `nothing` is none of the options A, B
+        Backend: mock verdict for **which**: `nothing` is none of the options A, B
         Yes
-        Judge: mock verdict for **ok**: a condition is answered by true, false, "unsure" or, in a loop, "no-progress""#]]
+        Backend: mock verdict for **ok**: a condition is answered by true, false, "unsure" or, in a loop, "no-progress""#]]
     .assert_eq(&verdicts(mock, asks).await.join("\n"));
 }
 

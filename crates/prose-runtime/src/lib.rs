@@ -1,1 +1,54 @@
-//! The tokio engine: performs effects, limits, cancels, resumes, publishes events.
+//! The engine that drives runs: it steps the machine, performs the effects that it asks for, journals their outcomes,
+//! publishes events, cancels, limits and resumes.
+//!
+//! A run is driven by a thread of its own; effects are tokio tasks. Whoever watches subscribes to [`RunHandle`]'s events
+//! and can neither slow nor stop the run but by [`RunControl`].
+//!
+//! Deliberately absent: the language (parser, checks, lowering), what the machine does with an outcome, formats on
+//! disk, backends, front ends, LSP types.
+//!
+//! Architecture invariant: nothing reaches the machine that is not in the journal before, and nothing that is in the
+//! journal is asked again.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bus;
+mod content;
+mod dispatch;
+mod driver;
+mod engine;
+mod log;
+mod no_backend;
+mod perform;
+mod publish;
+mod questions;
+mod queue;
+mod replay;
+mod request;
+mod sessions;
+mod timeline;
+
+pub use bus::{Backlog, EventStream, StreamItem};
+pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
+pub use log::Fault;
+pub use request::{
+    AnswerError, Attach, InputMode, Limits, PermissionProvider, ResumeRequest, RunError, RunRequest,
+    RunResult, Signal, WaitingInput, value_from_json,
+};
+
+/// Backends as front ends need them: finding one by name, mock files, permission questions, prompts for a dry run.
+pub mod backends {
+    pub use prose_agents::prompt;
+    pub use prose_agents::{
+        Backend, BackendError, BackendFactory, BackendSettings, Content, Delivery, InlineContent, MockError,
+        MockFile, MockSource, PermissionAnswer, PermissionQuestion, Registry,
+    };
+}
+
+/// Runs on disk as front ends need them.
+pub mod runs {
+    pub use prose_state::{
+        BindingFile, Bindings, RunDir, RunState, RunSummary, StateError, ValueStore, list_runs, read_journal,
+        run_summary,
+    };
+}

@@ -1,0 +1,246 @@
+//! The event bus of a run: one publisher, any number of observers, none of which can hold the run up.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use prose_model::{Order, RunEvent};
+use tokio::sync::Notify;
+
+/// What an observer gets.
+#[derive(Debug, Clone)]
+pub enum StreamItem {
+    /// An event, in the order of publication.
+    Event(Arc<RunEvent>),
+    /// The observer was too slow and these many events before the next one are missing.
+    Gap {
+        /// How many.
+        missed: u64,
+    },
+}
+
+/// What happens when an observer does not keep up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backlog {
+    /// Everything is kept. For observers that need every event, such as `--json`.
+    Unlimited,
+    /// At most so many events wait. Streamed text, tools and usage are dropped first, from half of the limit on;
+    /// at the limit everything is.
+    Bounded(usize),
+}
+
+/// One observer's end of the bus. Dropping it unsubscribes.
+#[derive(Debug)]
+pub struct EventStream {
+    queue: Arc<Queue>,
+}
+
+impl EventStream {
+    /// The next event; none when the run is over and everything was delivered. Cancel safe.
+    pub async fn next(&mut self) -> Option<StreamItem> {
+        loop {
+            // Registered before the look: what is pushed in between is not missed.
+            let notified = self.queue.notify.notified();
+            {
+                let mut state = self.queue.lock();
+                if let Some(item) = state.items.pop_front() {
+                    return Some(item);
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            notified.await;
+        }
+    }
+
+    /// The next event if one is waiting.
+    pub fn try_next(&mut self) -> Option<StreamItem> {
+        self.queue.lock().items.pop_front()
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.closed = true;
+        state.items.clear();
+    }
+}
+
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<QueueState>,
+    notify: Notify,
+    backlog: Backlog,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    items: VecDeque<StreamItem>,
+    /// By either end.
+    closed: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False when nobody listens any more.
+    fn push(&self, event: &Arc<RunEvent>) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        let room = match self.backlog {
+            Backlog::Unlimited => true,
+            Backlog::Bounded(limit) => {
+                let streamed = is_progress(event);
+                state.items.len() < if streamed { limit / 2 } else { limit }
+            }
+        };
+        if room {
+            state.items.push_back(StreamItem::Event(event.clone()));
+        } else if let Some(StreamItem::Gap { missed }) = state.items.back_mut() {
+            *missed += 1;
+        } else {
+            state.items.push_back(StreamItem::Gap { missed: 1 });
+        }
+        drop(state);
+        self.notify.notify_one();
+        true
+    }
+}
+
+/// Progress that a later event makes up for.
+fn is_progress(event: &RunEvent) -> bool {
+    use prose_model::Event;
+    matches!(event.order, Order::Stream { .. })
+        && matches!(
+            event.event,
+            Event::SessionText { .. } | Event::SessionTool { .. } | Event::SessionUsage { .. }
+        )
+}
+
+/// The publisher's end; clones publish to the same observers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bus {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    observers: Vec<Arc<Queue>>,
+    closed: bool,
+}
+
+impl Bus {
+    /// A new observer. It sees what is published from here on.
+    pub(crate) fn subscribe(&self, backlog: Backlog) -> EventStream {
+        let queue = Arc::new(Queue {
+            state: Mutex::default(),
+            notify: Notify::new(),
+            backlog,
+        });
+        let mut shared = self.lock();
+        if shared.closed {
+            queue.lock().closed = true;
+        } else {
+            shared.observers.push(queue.clone());
+        }
+        EventStream { queue }
+    }
+
+    /// Hands an event to every observer; never waits.
+    pub(crate) fn publish(&self, event: RunEvent) {
+        let event = Arc::new(event);
+        self.lock().observers.retain(|queue| queue.push(&event));
+    }
+
+    /// Nothing follows: streams end when they have delivered what waits.
+    pub(crate) fn close(&self) {
+        let mut shared = self.lock();
+        shared.closed = true;
+        for queue in shared.observers.drain(..) {
+            queue.lock().closed = true;
+            queue.notify.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prose_model::{EVENT_VERSION, Event};
+
+    use super::*;
+
+    fn notice(n: u64) -> RunEvent {
+        let event = Event::Notice {
+            level: "info".into(),
+            message: String::new(),
+        };
+        RunEvent {
+            v: EVENT_VERSION,
+            run_id: "r".into(),
+            ts: String::new(),
+            order: Order::Stream { after_seq: None, n },
+            event,
+        }
+    }
+
+    fn text(n: u64) -> RunEvent {
+        RunEvent {
+            event: Event::SessionText {
+                effect: "e".into(),
+                text: String::new(),
+            },
+            ..notice(n)
+        }
+    }
+
+    async fn drain(stream: &mut EventStream) -> Vec<String> {
+        let mut out = Vec::new();
+        while let Some(item) = stream.next().await {
+            out.push(match item {
+                StreamItem::Event(event) => match event.order {
+                    Order::Stream { n, .. } => n.to_string(),
+                    Order::Machine { seq } => format!("m{seq}"),
+                },
+                StreamItem::Gap { missed } => format!("gap {missed}"),
+            });
+        }
+        out
+    }
+
+    #[tokio::test]
+    async fn a_slow_observer_gets_a_gap_and_the_others_everything() {
+        let bus = Bus::default();
+        let (mut slow, mut all) = (
+            bus.subscribe(Backlog::Bounded(4)),
+            bus.subscribe(Backlog::Unlimited),
+        );
+        let (mut last, gone) = (
+            bus.subscribe(Backlog::Bounded(4)),
+            bus.subscribe(Backlog::Bounded(4)),
+        );
+        drop(gone);
+        for n in 0..2 {
+            bus.publish(notice(n));
+        }
+        bus.publish(text(2));
+        bus.publish(notice(3));
+        bus.publish(notice(4));
+        assert!(matches!(last.try_next(), Some(StreamItem::Event(_))));
+        assert!(matches!(last.try_next(), Some(StreamItem::Event(_))));
+        bus.publish(notice(5));
+        bus.close();
+        assert_eq!(drain(&mut all).await, ["0", "1", "2", "3", "4", "5"]);
+        assert_eq!(drain(&mut slow).await, ["0", "1", "gap 1", "3", "gap 2"]);
+        assert_eq!(drain(&mut last).await, ["gap 1", "3", "gap 1", "5"]);
+        assert!(bus.subscribe(Backlog::Unlimited).next().await.is_none());
+    }
+}

@@ -1,0 +1,644 @@
+//! The drive loop of one run. It lives on a thread of its own, because journal and machine are synchronous; effects
+//! are tokio tasks, which report back by messages.
+//!
+//! Order of every step: an outcome is journaled and on disk, then the machine sees it, then what it asks is
+//! journaled and performed. So what a replay of the journal rebuilds is what happened.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+
+use indexmap::IndexMap;
+use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
+use prose_model::{
+    CancelWhat, Decision, Digest, Effect, EffectId, Event, Issued, Name, Outcome, RecordBody, RunOptions,
+    RunStatus, Usage, Value,
+};
+use prose_state::{MemoryRoots, Run};
+use prose_vm::{Completion, Machine, StepState};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use crate::content::StoreContent;
+use crate::log::{self, Log};
+use crate::perform::{Msg, TaskResult};
+use crate::publish::Publisher;
+use crate::questions::Questions;
+use crate::queue::SessionQueue;
+use crate::request::{Limits, PermissionProvider, RunError, RunResult};
+use crate::sessions::SessionState;
+use crate::timeline::{Next, Timeline};
+
+/// One run while this process drives it.
+pub(crate) struct Driver {
+    pub(crate) run: Run,
+    pub(crate) setup: Setup,
+    pub(crate) backend: Backend,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) machine: Machine,
+    pub(crate) log: Log,
+    pub(crate) content: StoreContent,
+    pub(crate) publisher: Publisher,
+    pub(crate) rx: Receiver<Msg>,
+    /// Messages that came while a simulated task was awaited.
+    deferred: VecDeque<Msg>,
+
+    /// What the machine waits for, in issue order.
+    pub(crate) open: IndexMap<EffectId, Issued>,
+    /// Effects with an `issued` record.
+    pub(crate) recorded: HashSet<EffectId>,
+    /// Effects that a task performs.
+    pub(crate) tasks: HashMap<EffectId, Task>,
+    pub(crate) queue: SessionQueue,
+    pub(crate) sessions: HashMap<EffectId, SessionState>,
+    pub(crate) timeline: Timeline,
+    /// Cancel scopes that wait for tasks to stop.
+    closing: IndexMap<EffectId, Closing>,
+    /// Cancel scopes whose `finally` bodies have a deadline on the clock.
+    deadlines: HashSet<EffectId>,
+    pub(crate) questions: Arc<Questions>,
+    /// Values for inputs, supplied to a resume.
+    pub(crate) supplied: IndexMap<Name, Value>,
+    pub(crate) memo: HashMap<(Digest, String), Value>,
+    pub(crate) usage: Usage,
+    pub(crate) completion: Option<Completion>,
+    /// What an earlier process left; empty for a new run and while it is not known yet.
+    pub(crate) recovered: crate::replay::RecoveredEffects,
+    pub(crate) replaying: bool,
+    pub(crate) asking: bool,
+    cancelled: bool,
+    stop: bool,
+}
+
+/// Fixed for the run.
+pub(crate) struct Setup {
+    pub(crate) limits: Limits,
+    pub(crate) options: RunOptions,
+    pub(crate) project_root: PathBuf,
+    pub(crate) roots: MemoryRoots,
+    pub(crate) handle: Handle,
+    pub(crate) tx: Sender<Msg>,
+    pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
+    pub(crate) judges: Arc<Semaphore>,
+    pub(crate) jitter: fn() -> f64,
+}
+
+/// A task that performs an effect.
+pub(crate) struct Task {
+    pub(crate) cancel: CancelToken,
+    pub(crate) abort: AbortHandle,
+}
+
+struct Closing {
+    order: u64,
+    rest: HashSet<EffectId>,
+}
+
+/// Why the loop ended.
+pub(crate) enum Exit {
+    Done(Completion),
+    /// Only a person could go on.
+    Waiting,
+    /// Let go of.
+    Stopped,
+}
+
+impl Driver {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the one place where a driver is put together"
+    )]
+    pub(crate) fn new(
+        run: Run,
+        setup: Setup,
+        backend: Backend,
+        log: Log,
+        publisher: Publisher,
+        rx: Receiver<Msg>,
+        questions: Arc<Questions>,
+        asking: bool,
+    ) -> Driver {
+        let capabilities = backend.sessions.capabilities();
+        let limits = &setup.limits;
+        let default = match capabilities.delivery {
+            prose_agents::Delivery::Files => limits.parallel_files,
+            prose_agents::Delivery::Plain => limits.parallel_plain,
+        };
+        let parallel = setup.options.max_parallel.map_or(default, |n| n as usize);
+        Driver {
+            machine: Machine::start(run.bundle.clone(), run.header.inputs.clone()),
+            content: StoreContent(run.values.clone()),
+            queue: SessionQueue::new(parallel),
+            timeline: Timeline::new(capabilities.virtual_time),
+            run,
+            setup,
+            backend,
+            capabilities,
+            log,
+            publisher,
+            rx,
+            deferred: VecDeque::new(),
+            open: IndexMap::new(),
+            recorded: HashSet::new(),
+            tasks: HashMap::new(),
+            sessions: HashMap::new(),
+            closing: IndexMap::new(),
+            deadlines: HashSet::new(),
+            questions,
+            supplied: IndexMap::new(),
+            memo: HashMap::new(),
+            usage: Usage::default(),
+            completion: None,
+            recovered: crate::replay::RecoveredEffects::default(),
+            replaying: false,
+            asking,
+            cancelled: false,
+            stop: false,
+        }
+    }
+
+    /// Drives a new or replayed run to its end, or to where it can't go on.
+    pub(crate) fn drive(&mut self) -> Result<Exit, RunError> {
+        // The record that a test stops at may be one that creating or replaying the run wrote.
+        self.log.check()?;
+        self.settle()?;
+        self.start_queued()?;
+        loop {
+            while let Some(msg) = self.deferred.pop_front().or_else(|| self.rx.try_recv().ok()) {
+                self.handle(msg)?;
+            }
+            if let Some(completion) = self.completion.take() {
+                return Ok(Exit::Done(completion));
+            }
+            if self.stop {
+                return Ok(Exit::Stopped);
+            }
+            if let Some(next) = self.timeline.pop() {
+                self.deliver(next)?;
+                self.publisher.flush(false);
+                continue;
+            }
+            if self.is_idle()? && !self.asking {
+                return Ok(Exit::Waiting);
+            }
+            self.publisher.flush(false);
+            let msg = match self.publisher.flush_due() {
+                Some(due) => match self.rx.recv_timeout(due) {
+                    Ok(msg) => msg,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Stopped),
+                },
+                None => match self.rx.recv() {
+                    Ok(msg) => msg,
+                    Err(_) => return Ok(Exit::Stopped),
+                },
+            };
+            self.handle(msg)?;
+        }
+    }
+
+    /// Whether nothing but a person's answer can bring the run on.
+    fn is_idle(&self) -> Result<bool, RunError> {
+        // A deadline brings on only what a cancelled run still does; of an older scope it may be long past use.
+        let busy = !self.tasks.is_empty()
+            || !self.closing.is_empty()
+            || !self.queue.is_empty()
+            || (self.cancelled && !self.deadlines.is_empty());
+        if busy {
+            return Ok(false);
+        }
+        let stuck = self
+            .open
+            .values()
+            .find(|issued| !matches!(issued.effect, Effect::Input(_)));
+        match stuck {
+            None if !self.open.is_empty() => Ok(true),
+            None => Err(RunError::Engine("the machine waits for nothing".to_owned())),
+            Some(issued) => Err(RunError::Engine(format!(
+                "nobody performs the effect {}",
+                issued.id
+            ))),
+        }
+    }
+
+    /// Steps the machine until it waits, publishes what happened and begins what it asks.
+    pub(crate) fn settle(&mut self) -> Result<(), RunError> {
+        loop {
+            let step = self.machine.step();
+            // IMPORTANT: before the events: who reads of a question there may answer at once.
+            for issued in &step.effects {
+                if let Effect::Input(request) = &issued.effect {
+                    self.questions.open(&issued.id, request, &self.content);
+                }
+            }
+            for event in step.events {
+                self.publisher.machine(event);
+            }
+            for issued in step.effects {
+                self.issue(issued)?;
+            }
+            match step.state {
+                StepState::Running => {}
+                StepState::Waiting => return Ok(()),
+                StepState::Done(completion) => {
+                    self.completion = Some(completion);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, msg: Msg) -> Result<(), RunError> {
+        match msg {
+            Msg::Done { id, result } => self.task_done(id, result)?,
+            Msg::Started {
+                id,
+                handle,
+                model,
+                ack,
+            } => {
+                let result = self.session_started(&id, handle, model);
+                // A session that is dropped meanwhile does not wait.
+                let _ = ack.send(Ok(()));
+                result?;
+            }
+            Msg::Update { id, update } => {
+                if self.open.contains_key(&id) {
+                    self.publish_update(&id, update);
+                }
+            }
+            Msg::Notice { level, message } => self.publisher.notice(level, message),
+            Msg::Answer { id, value } => {
+                if let Some(issued) = self.open.get(&id) {
+                    let answer = TaskResult::outcome(Outcome::Input { value });
+                    self.timeline.push_now(issued.order, Next::Answer(id, answer));
+                }
+            }
+            Msg::Deadline(scope) => self.deliver(Next::Deadline(scope))?,
+            Msg::Grace(scope) => self.grace_over(&scope),
+            Msg::MemoryFree => {
+                self.queue.unblock();
+                self.start_queued()?;
+            }
+            Msg::Cancel if self.completion.is_some() => {}
+            Msg::Cancel if self.cancelled => {
+                // Asked twice: what `finally` still does is not worth the wait.
+                for scope in self.deadlines.clone() {
+                    self.deliver(Next::Deadline(scope))?;
+                }
+            }
+            Msg::Cancel => {
+                self.cancelled = true;
+                self.log.append_durable(RecordBody::Cancel {
+                    what: CancelWhat::Run,
+                })?;
+                self.machine.cancel();
+                self.settle()?;
+                self.start_queued()?;
+            }
+            Msg::Stop => self.stop = true,
+            Msg::StopAsking => self.asking = false,
+        }
+        Ok(())
+    }
+
+    /// The replayed journal says that the run was cancelled.
+    pub(crate) fn replay_cancel(&mut self) {
+        self.cancelled = true;
+        self.machine.cancel();
+    }
+
+    /// Gives the machine what is next.
+    fn deliver(&mut self, next: Next) -> Result<(), RunError> {
+        match next {
+            Next::Deadline(scope) => {
+                if self.completion.is_none() && self.deadlines.remove(&scope) {
+                    let what = CancelWhat::Deadline(scope.clone());
+                    self.log.append_durable(RecordBody::Cancel { what })?;
+                    self.machine.deadline(&scope);
+                    self.settle()?;
+                    self.start_queued()?;
+                }
+                Ok(())
+            }
+            Next::Answer(id, result) => self.answer(id, result),
+        }
+    }
+
+    fn answer(&mut self, id: EffectId, result: TaskResult) -> Result<(), RunError> {
+        let Some(issued) = self.open.get(&id).cloned() else {
+            return Ok(());
+        };
+        let is_pure = matches!(result, TaskResult::Pure(_));
+        let outcome = match result {
+            TaskResult::Session {
+                reply, reattached, ..
+            } => self.finish_session(&issued, *reply, reattached)?,
+            TaskResult::Outcome(outcome) => *outcome,
+            TaskResult::Pure(value) => Outcome::Decoded { value: *value },
+            // Both are dealt with before anything is put on the timeline.
+            TaskResult::NoAnswer | TaskResult::Lost => return Ok(()),
+        };
+        let outcome = self.stored(outcome)?;
+        self.record(&issued, None)?;
+        for update in self.buffered(&id) {
+            self.publish_update(&id, update);
+        }
+        let record = RecordBody::Outcome {
+            id: id.clone(),
+            lease: self.run.lease,
+            outcome: outcome.clone(),
+        };
+        if is_pure {
+            self.log.append(record)?;
+        } else {
+            self.log.append_durable(record)?;
+        }
+        self.open.shift_remove(&id);
+        self.questions.close(&id);
+        self.usage.add(&outcome_usage(&outcome));
+        self.remember(&issued, &outcome);
+        self.project_memory(&id, &outcome);
+        self.release(&id);
+        self.machine
+            .resolve(&id, outcome)
+            .map_err(|error| RunError::Engine(error.to_string()))?;
+        self.settle()?;
+        self.start_queued()
+    }
+
+    /// The outcome with every large text in the value store, on disk before the record that names it.
+    fn stored(&self, outcome: Outcome) -> Result<Outcome, RunError> {
+        let values = &self.run.values;
+        Ok(match outcome {
+            Outcome::Decoded { value } => Outcome::Decoded {
+                value: values.externalize(&value)?,
+            },
+            Outcome::Input { value } => Outcome::Input {
+                value: values.externalize(&value)?,
+            },
+            Outcome::Verdict(mut verdict) => {
+                if let Decision::Value(value) = &verdict.decision {
+                    verdict.decision = Decision::Value(values.externalize(value)?);
+                }
+                Outcome::Verdict(verdict)
+            }
+            other => other,
+        })
+    }
+
+    /// Writes the `issued` record of an effect, once.
+    pub(crate) fn record(&mut self, issued: &Issued, memory: Option<Digest>) -> Result<(), RunError> {
+        if self.recorded.insert(issued.id.clone()) {
+            self.log.append(log::issued_record(issued, memory))?;
+        }
+        Ok(())
+    }
+
+    /// A task reported its end.
+    fn task_done(&mut self, id: EffectId, result: TaskResult) -> Result<(), RunError> {
+        self.tasks.remove(&id);
+        self.stopped(&id);
+        let Some(order) = self.open.get(&id).map(|issued| issued.order) else {
+            self.release(&id);
+            return self.start_queued();
+        };
+        match result {
+            TaskResult::Lost => self.stop = true,
+            // The question is open already; a person may answer it.
+            TaskResult::NoAnswer => {}
+            result => self.timeline.push_now(order, Next::Answer(id, result)),
+        }
+        Ok(())
+    }
+
+    /// Waits for a task that takes no real time.
+    pub(crate) fn run_to_end(&mut self, id: &EffectId) -> Result<TaskResult, RunError> {
+        loop {
+            match self.rx.recv() {
+                Ok(Msg::Done { id: done, result }) if done == *id => {
+                    self.tasks.remove(id);
+                    return Ok(result);
+                }
+                Ok(Msg::Started { id, model, ack, .. }) => {
+                    self.publish_spawned(&id, model);
+                    let _ = ack.send(Ok(()));
+                }
+                Ok(Msg::Update { id, update }) => self.buffer(&id, update),
+                Ok(Msg::Notice { level, message }) => self.publisher.notice(level, message),
+                Ok(msg) => self.deferred.push_back(msg),
+                Err(_) => return Ok(TaskResult::Lost),
+            }
+        }
+    }
+
+    /// Schedules a task's result by its effect; a vanished task ends this process's part in the run.
+    pub(crate) fn schedule(&mut self, issued: &Issued, result: TaskResult) {
+        match result {
+            TaskResult::Lost => self.stop = true,
+            TaskResult::NoAnswer => {}
+            result => self
+                .timeline
+                .push_now(issued.order, Next::Answer(issued.id.clone(), result)),
+        }
+    }
+
+    /// Stops what a cancel scope names; the scope is answered when all of it has stopped.
+    pub(crate) fn cancel_effects(&mut self, scope: &Issued, effects: &[EffectId]) {
+        let mut rest = HashSet::new();
+        for id in effects {
+            self.open.shift_remove(id);
+            self.questions.close(id);
+            self.queue.remove(id);
+            self.timeline.remove(id);
+            if let Some(task) = self.tasks.get(id) {
+                task.cancel.cancel();
+                rest.insert(id.clone());
+            } else {
+                self.release(id);
+            }
+        }
+        // Only sessions stop by themselves; nothing is lost when the others are dropped at once.
+        for id in &rest {
+            if !self.sessions.contains_key(id)
+                && let Some(task) = self.tasks.get(id)
+            {
+                task.abort.abort();
+            }
+        }
+        if rest.is_empty() {
+            self.timeline.push_now(
+                scope.order,
+                Next::Answer(scope.id.clone(), TaskResult::outcome(Outcome::Cancelled)),
+            );
+            return;
+        }
+        self.closing.insert(
+            scope.id.clone(),
+            Closing {
+                order: scope.order,
+                rest,
+            },
+        );
+        self.later(self.setup.limits.cancel_grace, Msg::Grace(scope.id.clone()));
+    }
+
+    /// Starts the clock for a cancel scope's `finally` bodies; `due` is virtual time.
+    pub(crate) fn arm_deadline(&mut self, scope: &EffectId, order: u64, due: Option<u64>) {
+        if !self.deadlines.insert(scope.clone()) {
+            return;
+        }
+        match due {
+            Some(due) => self.timeline.push_at(due, order, Next::Deadline(scope.clone())),
+            None => self.later(self.setup.limits.finally_deadline, Msg::Deadline(scope.clone())),
+        }
+    }
+
+    /// The journal says that this deadline has passed.
+    pub(crate) fn replay_deadline(&mut self, scope: &EffectId) {
+        self.machine.deadline(scope);
+    }
+
+    /// Sends a message to itself after a while.
+    pub(crate) fn later(&self, time: std::time::Duration, msg: Msg) {
+        let tx = self.setup.tx.clone();
+        self.setup.handle.spawn(async move {
+            tokio::time::sleep(time).await;
+            let _ = tx.send(msg);
+        });
+    }
+
+    /// A cancelled task has stopped.
+    fn stopped(&mut self, id: &EffectId) {
+        let mut over = Vec::new();
+        for (scope, closing) in &mut self.closing {
+            if closing.rest.remove(id) && closing.rest.is_empty() {
+                over.push((scope.clone(), closing.order));
+            }
+        }
+        for (scope, order) in over {
+            self.closing.shift_remove(&scope);
+            self.timeline.push_now(
+                order,
+                Next::Answer(scope, TaskResult::outcome(Outcome::Cancelled)),
+            );
+        }
+    }
+
+    /// Sessions of a cancel scope that did not stop by themselves are dropped.
+    fn grace_over(&mut self, scope: &EffectId) {
+        let Some(closing) = self.closing.get(scope) else {
+            return;
+        };
+        for id in closing.rest.clone() {
+            tracing::warn!(effect = %id, "a cancelled session did not stop and is dropped");
+            if let Some(task) = self.tasks.get(&id) {
+                task.abort.abort();
+            }
+        }
+    }
+
+    fn publish_update(&mut self, id: &EffectId, update: SessionUpdate) {
+        let effect = id.clone();
+        self.publisher.stream(match update {
+            SessionUpdate::Text(text) => Event::SessionText { effect, text },
+            SessionUpdate::Tool { name, detail } => Event::SessionTool {
+                effect,
+                tool: name,
+                detail,
+            },
+            SessionUpdate::Usage(usage) => Event::SessionUsage { effect, usage },
+        });
+    }
+
+    /// Ends this process's part in the run.
+    pub(crate) fn finish(&mut self, exit: Exit) -> Result<RunResult, RunError> {
+        self.abandon();
+        let (status, completion) = match exit {
+            Exit::Done(completion) => (completion.status, Some(completion)),
+            Exit::Waiting => (RunStatus::Waiting, None),
+            Exit::Stopped => (RunStatus::Interrupted, None),
+        };
+        let completion = completion.unwrap_or(Completion {
+            status,
+            outputs: IndexMap::new(),
+            result: None,
+            error: None,
+        });
+        if status != RunStatus::Interrupted {
+            self.log.append_durable(RecordBody::End { status })?;
+        }
+        let waiting = if status == RunStatus::Waiting {
+            self.questions.list()
+        } else {
+            Vec::new()
+        };
+        let mut outputs = completion.outputs.clone();
+        if let Some(result) = &completion.result {
+            outputs
+                .entry("result".to_owned())
+                .or_insert_with(|| result.clone());
+        }
+        let error = completion.error.clone();
+        self.publisher.stream(Event::RunFinished {
+            status,
+            outputs,
+            error,
+            usage: self.usage,
+        });
+        self.publisher.flush(true);
+        if !matches!(status, RunStatus::Waiting | RunStatus::Interrupted)
+            && let Err(error) = self.run.dir.clear_staging()
+        {
+            tracing::warn!(%error, "staging not cleared");
+        }
+        Ok(RunResult {
+            run_id: self.run.id().clone(),
+            dir: self.run.dir.path().to_owned(),
+            status,
+            outputs: completion.outputs,
+            result: completion.result,
+            error: completion.error,
+            usage: self.usage,
+            waiting,
+            content: self.content.clone(),
+        })
+    }
+
+    /// The run can't go on in this process: says so to whoever watches.
+    pub(crate) fn broken(&mut self, error: &RunError) {
+        self.abandon();
+        self.publisher.notice("warning", error.to_string());
+        let status = RunStatus::Interrupted;
+        let usage = self.usage;
+        self.publisher.stream(Event::RunFinished {
+            status,
+            outputs: IndexMap::new(),
+            error: None,
+            usage,
+        });
+        self.publisher.flush(true);
+    }
+
+    /// Drops all tasks.
+    pub(crate) fn abandon(&mut self) {
+        for (_, task) in self.tasks.drain() {
+            task.cancel.cancel();
+            task.abort.abort();
+        }
+    }
+}
+
+/// What an outcome cost.
+pub(crate) fn outcome_usage(outcome: &Outcome) -> Usage {
+    match outcome {
+        Outcome::Session(session) => session.usage,
+        Outcome::Failed(failure) => failure.usage,
+        Outcome::Verdict(verdict) => verdict.usage,
+        Outcome::Decoded { .. } | Outcome::Input { .. } | Outcome::Slept | Outcome::Cancelled => {
+            Usage::default()
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Starting and resuming runs, and the handle on one.
+
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use indexmap::IndexMap;
+use prose_agents::{Backend, BackendSettings, MockSource, Registry};
+use prose_model::{Bundle, EffectId, Event, Header, RecordBody, RunId, RunStatus, Value};
+use prose_state::{
+    Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, read_journal,
+};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::bus::{Backlog, Bus, EventStream};
+use crate::driver::{Driver, Setup};
+use crate::log::{Fault, Log};
+use crate::perform::{Msg, panic_message};
+use crate::publish::Publisher;
+use crate::questions::Questions;
+use crate::request::{
+    AnswerError, Attach, InputMode, Limits, ResumeRequest, RunError, RunRequest, RunResult, Signal,
+    WaitingInput,
+};
+
+/// The environment variable that aborts the process after so many journal records, for end-to-end tests of crashes.
+pub const ABORT_VARIABLE: &str = "PROSE_TEST_ABORT_AFTER_RECORD";
+
+/// Runs programs of one project.
+#[derive(Clone)]
+pub struct Engine {
+    config: Arc<EngineConfig>,
+}
+
+/// How an engine works.
+pub struct EngineConfig {
+    /// `.prose/` is below it; sessions work in it.
+    pub project_root: PathBuf,
+    /// The user's home folder, for memory of scope `user`.
+    pub home: Option<PathBuf>,
+    /// Where backends come from.
+    pub registry: Registry,
+    /// Limits that are no part of a run's meaning.
+    pub limits: Limits,
+    /// The time for journal, events and run ids.
+    pub clock: Arc<dyn Clock>,
+    /// The random part of run ids.
+    pub ids: Arc<dyn RunIds>,
+    /// A number from 0 to 1 for the jitter of real back-off.
+    pub jitter: fn() -> f64,
+    /// The tokio runtime that performs effects; none: the one that `start` is called on.
+    pub handle: Option<Handle>,
+    /// Stops runs where a test wants it.
+    pub fault: Option<Fault>,
+}
+
+impl EngineConfig {
+    /// The usual ones, for a project.
+    pub fn new(project_root: impl Into<PathBuf>) -> EngineConfig {
+        EngineConfig {
+            project_root: project_root.into(),
+            home: std::env::home_dir(),
+            registry: Registry::standard(),
+            limits: Limits::default(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            jitter: random_fraction,
+            handle: None,
+            fault: std::env::var(ABORT_VARIABLE)
+                .ok()
+                .and_then(|n| n.parse().ok())
+                .map(Fault::AbortAfter),
+        }
+    }
+}
+
+/// The standard library seeds its hash maps from the system's randomness; a jitter needs no more.
+fn random_fraction() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let bits = std::hash::RandomState::new().build_hasher().finish();
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// A run that this process drives, or drove. Dropping it neither stops the run nor anything of it.
+pub struct RunHandle {
+    control: RunControl,
+    events: Option<EventStream>,
+    done: oneshot::Receiver<Result<RunResult, RunError>>,
+}
+
+/// Acts on a run from outside; none of its methods waits for the run.
+#[derive(Clone)]
+pub struct RunControl {
+    run_id: RunId,
+    dir: PathBuf,
+    tx: Sender<Msg>,
+    bus: Bus,
+    questions: Arc<Questions>,
+}
+
+impl Engine {
+    /// With the usual configuration.
+    pub fn new(project_root: impl Into<PathBuf>) -> Engine {
+        Engine::with(EngineConfig::new(project_root))
+    }
+
+    /// With another configuration.
+    pub fn with(config: EngineConfig) -> Engine {
+        Engine {
+            config: Arc::new(config),
+        }
+    }
+
+    /// The project root.
+    pub fn project_root(&self) -> &Path {
+        &self.config.project_root
+    }
+
+    /// Finds a backend by name, or one that is there.
+    pub fn backend(&self, settings: &BackendSettings) -> Result<Backend, RunError> {
+        Ok(self.config.registry.open(settings)?)
+    }
+
+    /// The fixed facts of a run on disk.
+    pub fn header(&self, run: &RunId) -> Result<Header, RunError> {
+        let dir = RunDir::find(&self.config.project_root, run)?;
+        let records = read_journal(&dir.journal())?.records;
+        match records.into_iter().next().map(|record| record.body) {
+            Some(RecordBody::Header(header)) => Ok(*header),
+            _ => Err(prose_state::StateError::NoHeader {
+                path: dir.path().to_owned(),
+            }
+            .into()),
+        }
+    }
+
+    /// Starts a run and returns when it has an id and its directory is on disk.
+    pub async fn start(&self, request: RunRequest) -> Result<RunHandle, RunError> {
+        let RunRequest {
+            bundle,
+            program,
+            inputs,
+            mut options,
+            backend,
+            attach,
+        } = request;
+        options.backend.clone_from(&backend.name);
+        options.mock_text.clone_from(&backend.mock_text);
+        let new = NewRun {
+            program,
+            bundle,
+            inputs,
+            options,
+            engine: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        self.launch(
+            Origin::New {
+                new: Box::new(new),
+                backend,
+            },
+            attach,
+        )
+        .await
+    }
+
+    /// Goes on with a run that stopped, crashed or waits. One that is over is replayed, which brings its files up to
+    /// date and gives its result again.
+    pub async fn resume(&self, request: ResumeRequest) -> Result<RunHandle, RunError> {
+        let ResumeRequest {
+            run_id,
+            inputs,
+            accept_changed,
+            backend,
+            attach,
+        } = request;
+        let origin = Origin::Resume {
+            run_id,
+            inputs,
+            accept_changed,
+            backend: backend.map(Box::new),
+        };
+        self.launch(origin, attach).await
+    }
+
+    async fn launch(&self, origin: Origin, attach: Attach) -> Result<RunHandle, RunError> {
+        let handle = match &self.config.handle {
+            Some(handle) => handle.clone(),
+            None => Handle::try_current().map_err(|_| {
+                RunError::Engine("a run needs a tokio runtime to perform effects on".to_owned())
+            })?,
+        };
+        let config = self.config.clone();
+        let (ready_tx, ready) = oneshot::channel();
+        let (done_tx, done) = oneshot::channel();
+        let thread = move || {
+            let bus = Bus::default();
+            let run = AssertUnwindSafe(|| run_thread(&config, origin, attach, handle, bus.clone(), ready_tx));
+            // A panic of ours ends this run and no other.
+            let result = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+                let message = panic_message(panic.as_ref());
+                Err(RunError::Engine(format!("the engine panicked: {message}")))
+            });
+            bus.close();
+            let _ = done_tx.send(result);
+        };
+        std::thread::Builder::new()
+            .name("prose-run".to_owned())
+            .spawn(thread)
+            .map_err(|error| RunError::Engine(format!("no thread for the run: {error}")))?;
+        match ready.await {
+            Ok((control, events)) => Ok(RunHandle {
+                control,
+                events: Some(events),
+                done,
+            }),
+            // It ended before it was ready, and says why.
+            Err(_) => match done.await {
+                Ok(Err(error)) => Err(error),
+                _ => Err(RunError::Engine("the run ended before it began".to_owned())),
+            },
+        }
+    }
+}
+
+/// Where a run comes from.
+enum Origin {
+    New {
+        new: Box<NewRun>,
+        backend: Backend,
+    },
+    Resume {
+        run_id: RunId,
+        inputs: IndexMap<String, Value>,
+        accept_changed: bool,
+        backend: Option<Box<Backend>>,
+    },
+}
+
+/// A run's whole life in this process.
+fn run_thread(
+    config: &EngineConfig,
+    origin: Origin,
+    attach: Attach,
+    handle: Handle,
+    bus: Bus,
+    ready: oneshot::Sender<(RunControl, EventStream)>,
+) -> Result<RunResult, RunError> {
+    let resumed = matches!(origin, Origin::Resume { .. });
+    let (run, recovered, backend, inputs) = match origin {
+        Origin::New { new, backend } => {
+            let run = Run::create(&config.project_root, *new, config.clock.clone(), &*config.ids)?;
+            (run, None, backend, IndexMap::new())
+        }
+        Origin::Resume {
+            run_id,
+            inputs,
+            accept_changed,
+            backend,
+        } => {
+            let (run, recovered) = open(config, &run_id, accept_changed)?;
+            let ended = is_over(recovered.ended);
+            let backend = match backend {
+                Some(backend) => *backend,
+                None if ended => crate::no_backend::no_backend(&run.header.options.backend),
+                None => open_backend(config, &run, recovered.ended)?,
+            };
+            (run, Some(recovered), backend, inputs)
+        }
+    };
+
+    let (tx, rx): (Sender<Msg>, Receiver<Msg>) = channel();
+    let questions = Arc::new(Questions::default());
+    let control = RunControl {
+        run_id: run.id().clone(),
+        dir: run.dir.path().to_owned(),
+        tx: tx.clone(),
+        bus: bus.clone(),
+        questions: questions.clone(),
+    };
+    let events = bus.subscribe(Backlog::Unlimited);
+    let signals = [
+        attach
+            .cancel
+            .map(|signal| send_when(&handle, signal, &tx, Msg::Cancel)),
+        attach
+            .shutdown
+            .map(|signal| send_when(&handle, signal, &tx, Msg::Stop)),
+    ];
+    // Whoever started the run may be gone; it goes on.
+    let _ = ready.send((control, events));
+
+    let log = Log::new(run.journal.clone(), config.fault);
+    let mut publisher = Publisher::new(bus, &run, config.clock.clone());
+    publisher.stream(Event::RunStarted {
+        program: run.header.program.clone(),
+        digest: run.bundle.digest.clone(),
+        files: run.bundle.files.iter().map(|file| file.digest.clone()).collect(),
+        backend: backend.name.clone(),
+        simulated: backend.simulated,
+        resumed,
+        dir: run.dir.path().display().to_string(),
+    });
+    let setup = Setup {
+        limits: config.limits.clone(),
+        options: run.header.options.clone(),
+        project_root: config.project_root.clone(),
+        roots: MemoryRoots {
+            project_root: config.project_root.clone(),
+            home: config.home.clone(),
+            inside_run: backend.simulated,
+        },
+        handle,
+        tx,
+        permissions: attach.permissions,
+        judges: Arc::new(Semaphore::new(config.limits.parallel_judge.max(1))),
+        jitter: config.jitter,
+    };
+    let asking = attach.inputs == InputMode::Ask;
+    let mut driver = Driver::new(run, setup, backend, log, publisher, rx, questions.clone(), asking);
+    let result = drive(&mut driver, recovered.as_ref(), inputs);
+    for signal in signals.into_iter().flatten() {
+        signal.abort();
+    }
+    questions.end();
+    match &result {
+        Ok(_) => {}
+        // A simulated crash leaves everything as a real one would.
+        Err(RunError::Fault(_)) => driver.abandon(),
+        Err(error) => driver.broken(error),
+    }
+    driver.publisher.close();
+    result
+}
+
+fn drive(
+    driver: &mut Driver,
+    recovered: Option<&Recovered>,
+    inputs: IndexMap<String, Value>,
+) -> Result<RunResult, RunError> {
+    if let Some(recovered) = recovered {
+        driver.log.check()?;
+        let mut supplied = IndexMap::new();
+        if !is_over(recovered.ended) {
+            for (name, value) in inputs {
+                let value = driver.run.values.externalize(&value)?;
+                let name = prose_model::Name::from(name);
+                driver.log.append_durable(RecordBody::Input {
+                    name: name.clone(),
+                    value: value.clone(),
+                })?;
+                supplied.insert(name, value);
+            }
+        }
+        driver.replay(&recovered.records, supplied)?;
+    }
+    let exit = driver.drive()?;
+    driver.finish(exit)
+}
+
+/// Takes the run over, unless its program has changed.
+fn open(config: &EngineConfig, run_id: &RunId, accept_changed: bool) -> Result<(Run, Recovered), RunError> {
+    let dir = RunDir::find(&config.project_root, run_id)?;
+    let (run, recovered) = Run::open(dir, config.clock.clone())?;
+    let changed = if accept_changed || is_over(recovered.ended) {
+        Vec::new()
+    } else {
+        changed_files(&config.project_root, &run.bundle)
+    };
+    if changed.is_empty() {
+        return Ok((run, recovered));
+    }
+    give_back(&run, recovered.ended)?;
+    Err(RunError::ProgramChanged {
+        run: run_id.clone(),
+        files: changed,
+    })
+}
+
+fn open_backend(config: &EngineConfig, run: &Run, ended: Option<RunStatus>) -> Result<Backend, RunError> {
+    let options = &run.header.options;
+    let settings = BackendSettings {
+        name: Some(options.backend.clone()),
+        mock: options.mock_text.clone().map(MockSource::Text),
+        realtime: false,
+    };
+    config.registry.open(&settings).map_err(|error| {
+        if let Err(error) = give_back(run, ended) {
+            tracing::warn!(%error, "the run's state was not restored");
+        }
+        error.into()
+    })
+}
+
+/// Leaves a run as it was found: a lease alone would make it look interrupted.
+fn give_back(run: &Run, ended: Option<RunStatus>) -> Result<(), RunError> {
+    if let Some(status) = ended {
+        run.journal.append_durable(RecordBody::End { status })?;
+    }
+    Ok(())
+}
+
+fn is_over(ended: Option<RunStatus>) -> bool {
+    matches!(
+        ended,
+        Some(RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
+    )
+}
+
+/// The bundle's files that are on disk with another text. One that is gone can't be edited any more, and the run has
+/// its text.
+fn changed_files(project_root: &Path, bundle: &Bundle) -> Vec<String> {
+    let changed = |file: &&prose_model::BundleFile| {
+        let Ok(bytes) = std::fs::read(project_root.join(&file.path)) else {
+            return false;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        text != file.text.strip_prefix('\u{feff}').unwrap_or(&file.text)
+    };
+    bundle
+        .files
+        .iter()
+        .filter(changed)
+        .map(|file| file.path.clone())
+        .collect()
+}
+
+fn send_when(handle: &Handle, signal: Signal, tx: &Sender<Msg>, msg: Msg) -> tokio::task::AbortHandle {
+    let tx = tx.clone();
+    let task = async move {
+        signal.await;
+        let _ = tx.send(msg);
+    };
+    handle.spawn(task).abort_handle()
+}
+
+impl RunHandle {
+    /// The run.
+    pub fn run_id(&self) -> &RunId {
+        &self.control.run_id
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.control.dir
+    }
+
+    /// Ways to act on it that outlive this handle.
+    pub fn control(&self) -> RunControl {
+        self.control.clone()
+    }
+
+    /// Every event from the first on, without gaps; what nobody reads is kept. None when it was taken before.
+    pub fn take_events(&mut self) -> Option<EventStream> {
+        self.events.take()
+    }
+
+    /// Asks the run to cancel. A second time: `finally` bodies are cut short.
+    pub fn cancel(&self) {
+        self.control.cancel();
+    }
+
+    /// Answers an input.
+    pub fn answer(&self, effect: &EffectId, value: Value) -> Result<(), AnswerError> {
+        self.control.answer(effect, value)
+    }
+
+    /// Waits until this process's part in the run is over.
+    pub async fn join(mut self) -> Result<RunResult, RunError> {
+        // Nobody reads it any more.
+        self.events = None;
+        self.done
+            .await
+            .unwrap_or_else(|_| Err(RunError::Engine("the run's thread is gone".to_owned())))
+    }
+}
+
+impl RunControl {
+    /// The run.
+    pub fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A new observer, which sees what happens from now on.
+    pub fn subscribe(&self, backlog: Backlog) -> EventStream {
+        self.bus.subscribe(backlog)
+    }
+
+    /// Asks the run to cancel: `finally` bodies run, then it ends as cancelled. A second time: they are cut short.
+    pub fn cancel(&self) {
+        let _ = self.tx.send(Msg::Cancel);
+    }
+
+    /// Lets go of the run as it stands, as a crash would, but with everything written; it can be resumed.
+    pub fn stop(&self) {
+        let _ = self.tx.send(Msg::Stop);
+    }
+
+    /// Nobody answers inputs any more: the run is suspended when nothing else goes on.
+    pub fn stop_asking(&self) {
+        let _ = self.tx.send(Msg::StopAsking);
+    }
+
+    /// Questions that are open.
+    pub fn questions(&self) -> Vec<WaitingInput> {
+        self.questions.list()
+    }
+
+    /// Answers an input. The first valid answer wins, and is taken only where the question is open.
+    pub fn answer(&self, effect: &EffectId, value: Value) -> Result<(), AnswerError> {
+        let value = self.questions.take(effect, value)?;
+        self.tx
+            .send(Msg::Answer {
+                id: effect.clone(),
+                value,
+            })
+            .map_err(|_| AnswerError::Over)
+    }
+}

@@ -1,0 +1,400 @@
+//! The tasks that perform effects, one tokio task each, and what they send to the driver.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use prose_agents::{
+    CancelToken, Clock, DecodeInput, InputSource, Judge, JudgeInput, PermissionAnswer, PermissionQuestion,
+    SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure,
+};
+use prose_model::{
+    Ask, Decision, DecodeTarget, EffectId, ErrorKind, Failure, InputRequest, Outcome, Usage, Value, Verdict,
+};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::request::PermissionProvider;
+
+/// How long a session that ran into its time limit has to stop by itself.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
+
+/// Everything that the driver hears.
+pub(crate) enum Msg {
+    /// An effect's task is over. Sent exactly once for each task.
+    Done { id: EffectId, result: TaskResult },
+    /// A backend took a session up.
+    Started {
+        id: EffectId,
+        handle: Option<serde_json::Value>,
+        model: Option<String>,
+        ack: oneshot::Sender<Result<(), Failure>>,
+    },
+    /// A session's progress.
+    Update { id: EffectId, update: SessionUpdate },
+    /// Something a person should know.
+    Notice { level: &'static str, message: String },
+    /// A person answered a question; checked against the question before.
+    Answer { id: EffectId, value: Value },
+    /// `finally` bodies had their time.
+    Deadline(EffectId),
+    /// A cancel scope's sessions had their time to stop.
+    Grace(EffectId),
+    /// A memory that another process held may be free.
+    MemoryFree,
+    /// The user cancels.
+    Cancel,
+    /// Let go of the run.
+    Stop,
+    /// There is nobody to answer inputs any more.
+    StopAsking,
+}
+
+/// How a task ended.
+#[derive(Debug)]
+pub(crate) enum TaskResult {
+    /// A session, with the virtual time that it took.
+    Session {
+        reply: Box<Result<SessionReply, Failure>>,
+        took_ms: u64,
+        reattached: bool,
+    },
+    /// Anything else.
+    Outcome(Box<Outcome>),
+    /// Content read by rules alone: asked again, it gives the same, so that its record needs no sync of its own.
+    Pure(Box<Value>),
+    /// The input source leaves the question to a person.
+    NoAnswer,
+    /// It vanished: aborted, or its tokio runtime is gone.
+    Lost,
+}
+
+impl TaskResult {
+    pub(crate) fn outcome(outcome: Outcome) -> TaskResult {
+        TaskResult::Outcome(Box::new(outcome))
+    }
+    pub(crate) fn failed(failure: Failure) -> TaskResult {
+        TaskResult::outcome(Outcome::Failed(failure))
+    }
+}
+
+/// Runs a future as a task of its own. A panic inside becomes a failure of that effect alone.
+pub(crate) fn spawn(
+    handle: &Handle,
+    tx: Sender<Msg>,
+    id: EffectId,
+    future: impl Future<Output = TaskResult> + Send + 'static,
+) -> AbortHandle {
+    let guard = DoneGuard { tx, id, sent: false };
+    let inner = handle.spawn(future);
+    let abort = inner.abort_handle();
+    handle.spawn(async move {
+        let mut guard = guard;
+        let result = match inner.await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => {
+                let message = panic_message(error.into_panic().as_ref());
+                TaskResult::failed(failure(
+                    ErrorKind::Backend,
+                    format!("the backend panicked: {message}"),
+                ))
+            }
+            Err(_) => TaskResult::Lost,
+        };
+        guard.send(result);
+    });
+    abort
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+/// Sends `Done` even when the task is dropped with its runtime: a driver must never wait for a task that is gone.
+struct DoneGuard {
+    tx: Sender<Msg>,
+    id: EffectId,
+    sent: bool,
+}
+
+impl DoneGuard {
+    fn send(&mut self, result: TaskResult) {
+        self.sent = true;
+        // The driver may be over; then nobody waits.
+        let _ = self.tx.send(Msg::Done {
+            id: self.id.clone(),
+            result,
+        });
+    }
+}
+
+impl Drop for DoneGuard {
+    fn drop(&mut self) {
+        if !self.sent {
+            self.send(TaskResult::Lost);
+        }
+    }
+}
+
+/// A session's way to the driver.
+pub(crate) struct Sink {
+    pub(crate) id: EffectId,
+    pub(crate) tx: Sender<Msg>,
+    pub(crate) activity: Arc<Activity>,
+    pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
+}
+
+/// Signs of life of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    seen: Notify,
+    /// How many questions to a person are open; while there are, silence is no fault of the session.
+    asking: AtomicUsize,
+}
+
+#[async_trait]
+impl SessionSink for Sink {
+    async fn started(&self, handle: Option<serde_json::Value>, model: Option<String>) -> Result<(), Failure> {
+        self.activity.seen.notify_one();
+        let (ack, answer) = oneshot::channel();
+        let gone = || failure(ErrorKind::Backend, "the run is over");
+        self.tx
+            .send(Msg::Started {
+                id: self.id.clone(),
+                handle,
+                model,
+                ack,
+            })
+            .map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    fn update(&self, update: SessionUpdate) {
+        self.activity.seen.notify_one();
+        let _ = self.tx.send(Msg::Update {
+            id: self.id.clone(),
+            update,
+        });
+    }
+
+    async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
+        let what = format!("{} {}", question.tool, question.detail);
+        let answer = match &self.permissions {
+            Some(provider) => {
+                self.activity.asking.fetch_add(1, Ordering::Relaxed);
+                let answer = provider.ask(&self.id, question).await;
+                self.activity.asking.fetch_sub(1, Ordering::Relaxed);
+                self.activity.seen.notify_one();
+                answer
+            }
+            None => PermissionAnswer::Deny,
+        };
+        if answer == PermissionAnswer::Deny {
+            let message = format!("refused: {}", what.trim());
+            let _ = self.tx.send(Msg::Notice {
+                level: "warning",
+                message,
+            });
+        }
+        answer
+    }
+}
+
+/// The time limits of one session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionLimits {
+    pub(crate) total: Option<Duration>,
+    pub(crate) idle: Option<Duration>,
+}
+
+/// Runs a session: takes an earlier one up by its handle if there is one, else spawns it. The earlier one writes to
+/// the staging folder that it was told, which `reattach` names.
+pub(crate) async fn session(
+    backend: Arc<dyn SessionBackend>,
+    spawn: SessionSpawn,
+    reattach: Option<(SessionSpawn, serde_json::Value)>,
+    activity: Arc<Activity>,
+    limits: SessionLimits,
+) -> TaskResult {
+    let (clock, cancel) = (spawn.clock.clone(), spawn.cancel.clone());
+    let reattached = std::sync::atomic::AtomicBool::new(false);
+    let run = async {
+        if let Some((earlier, handle)) = reattach
+            && let Some(reply) = backend.reattach(earlier, handle).await
+        {
+            reattached.store(true, Ordering::Relaxed);
+            return reply;
+        }
+        backend.spawn(spawn).await
+    };
+    let mut reply = match clock {
+        // Nothing takes real time there; the limit is applied to the time it would have taken.
+        Clock::Virtual(_) => run.await,
+        Clock::Real => limited(run, &cancel, &activity, limits).await,
+    };
+    let mut took_ms = clock.elapsed_ms();
+    if let Some(total) = limits
+        .total
+        .map(|total| u64::try_from(total.as_millis()).unwrap_or(u64::MAX))
+        && took_ms > total
+    {
+        took_ms = total;
+        reply = Err(timed_out(
+            "the session took longer than",
+            Duration::from_millis(total),
+        ));
+    }
+    TaskResult::Session {
+        reply: Box::new(reply),
+        took_ms,
+        reattached: reattached.into_inner(),
+    }
+}
+
+async fn limited(
+    run: impl Future<Output = Result<SessionReply, Failure>>,
+    cancel: &CancelToken,
+    activity: &Activity,
+    limits: SessionLimits,
+) -> Result<SessionReply, Failure> {
+    tokio::pin!(run);
+    let total = at_most(limits.total);
+    tokio::pin!(total);
+    let failure = loop {
+        tokio::select! {
+            reply = &mut run => return reply,
+            () = &mut total => break timed_out("the session took longer than", limits.total.unwrap_or_default()),
+            () = activity.seen.notified() => {}
+            () = at_most(limits.idle) => {
+                if activity.asking.load(Ordering::Relaxed) == 0 {
+                    break timed_out("the session reported nothing for", limits.idle.unwrap_or_default());
+                }
+            }
+        }
+    };
+    cancel.cancel();
+    // What it answers now comes too late, but it may have children to stop.
+    let _ = tokio::time::timeout(TIMEOUT_GRACE, run).await;
+    Err(failure)
+}
+
+async fn at_most(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn timed_out(what: &str, limit: Duration) -> Failure {
+    failure(ErrorKind::Timeout, format!("{what} {} s", limit.as_secs_f64()))
+}
+
+/// Asks the judge; once more when its answer can't be read or is no answer to the question; then it is unsure, and
+/// a choice fails (language.md, "Judging").
+pub(crate) async fn judge(judge: Arc<dyn Judge>, input: JudgeInput, limit: Arc<Semaphore>) -> TaskResult {
+    // Closed never: the semaphore lives as long as the run.
+    let _permit = limit.acquire_owned().await;
+    let ask = input.request.ask.clone();
+    let text = input.text.clone();
+    let mut usage = Usage::default();
+    let mut reason = String::new();
+    for attempt in 1..=2 {
+        match judge
+            .decide(JudgeInput {
+                attempt,
+                ..input.clone()
+            })
+            .await
+        {
+            Ok(mut verdict) => {
+                verdict.usage.add(&usage);
+                if decision_fits(&ask, &verdict.decision) {
+                    return TaskResult::outcome(Outcome::Verdict(verdict));
+                }
+                reason = "the judge answered something else than what was asked".to_owned();
+                usage = verdict.usage;
+            }
+            Err(failure) if failure.kind == ErrorKind::Judge => {
+                usage.add(&failure.usage);
+                reason = failure.message;
+            }
+            Err(mut failure) => {
+                failure.usage.add(&usage);
+                return TaskResult::failed(failure);
+            }
+        }
+    }
+    let decision = match ask {
+        Ask::Choice { .. } => {
+            return TaskResult::failed(Failure {
+                kind: ErrorKind::Judge,
+                message: format!("no option was chosen: {reason}"),
+                retry_after_ms: None,
+                usage,
+            });
+        }
+        Ask::Question => Decision::Question {
+            prompt: text.trim().to_owned(),
+            options: Vec::new(),
+        },
+        Ask::Condition | Ask::Loop { .. } | Ask::Value => Decision::Unsure,
+    };
+    TaskResult::outcome(Outcome::Verdict(Verdict {
+        decision,
+        confidence: 0.0,
+        reason,
+        usage,
+    }))
+}
+
+/// Asks the judge to read content that the rules can't.
+pub(crate) async fn decode(judge: Arc<dyn Judge>, input: DecodeInput, limit: Arc<Semaphore>) -> TaskResult {
+    let _permit = limit.acquire_owned().await;
+    let target = input.target.clone();
+    match judge.decode(input).await {
+        Ok(value) if shape_fits(&target, &value) => TaskResult::outcome(Outcome::Decoded { value }),
+        Ok(_) => TaskResult::failed(failure(
+            ErrorKind::Type,
+            "the content could not be read as what it is wanted as: the judge gave something else",
+        )),
+        Err(failure) => TaskResult::failed(failure),
+    }
+}
+
+fn shape_fits(target: &DecodeTarget, value: &Value) -> bool {
+    match target {
+        DecodeTarget::List => matches!(value, Value::List(_)),
+        DecodeTarget::Record(_) => matches!(value, Value::Record(_)),
+        DecodeTarget::Number => matches!(value, Value::Number(_)),
+        DecodeTarget::Bool | DecodeTarget::Equals(_) | DecodeTarget::IsEmpty => {
+            matches!(value, Value::Bool(_))
+        }
+        DecodeTarget::Json | DecodeTarget::Memory(_) => matches!(value, Value::Text(_) | Value::Null),
+    }
+}
+
+/// Asks whoever answers inputs in place of a person.
+pub(crate) async fn input(
+    source: Arc<dyn InputSource>,
+    id: EffectId,
+    request: InputRequest,
+    prompt: String,
+) -> TaskResult {
+    match source.answer(&id, &request, &prompt).await {
+        Some(value) => TaskResult::outcome(Outcome::Input { value }),
+        None => TaskResult::NoAnswer,
+    }
+}
+
+/// Waits.
+pub(crate) async fn sleep(time: Duration) -> TaskResult {
+    tokio::time::sleep(time).await;
+    TaskResult::outcome(Outcome::Slept)
+}

@@ -1,0 +1,90 @@
+//! The questions to a person that are open, shared between the driver and whoever answers.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexMap;
+use prose_agents::Content;
+use prose_model::{EffectId, InputRequest, Value};
+
+use crate::request::{AnswerError, WaitingInput};
+
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: IndexMap<EffectId, WaitingInput>,
+    over: bool,
+}
+
+impl Questions {
+    pub(crate) fn open(&self, id: &EffectId, request: &InputRequest, content: &dyn Content) {
+        // A prompt that can't be read is asked without its text rather than not at all.
+        let prompt = content.read(&request.prompt).unwrap_or_default();
+        let question = WaitingInput {
+            effect: id.clone(),
+            name: request.name.clone(),
+            prompt,
+            options: request.options.clone(),
+        };
+        self.lock().open.insert(id.clone(), question);
+    }
+
+    pub(crate) fn close(&self, id: &EffectId) {
+        self.lock().open.shift_remove(id);
+    }
+
+    /// Closes a question for an answer: the first valid one wins.
+    pub(crate) fn take(&self, id: &EffectId, value: Value) -> Result<Value, AnswerError> {
+        let mut state = self.lock();
+        if state.over {
+            return Err(AnswerError::Over);
+        }
+        let question = state
+            .open
+            .get(id)
+            .ok_or_else(|| AnswerError::NotOpen(id.clone()))?;
+        let value = as_option(&question.options, value)?;
+        state.open.shift_remove(id);
+        Ok(value)
+    }
+
+    pub(crate) fn list(&self) -> Vec<WaitingInput> {
+        self.lock().open.values().cloned().collect()
+    }
+
+    /// No answer is taken any more.
+    pub(crate) fn end(&self) {
+        self.lock().over = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The choice that a person means, in the program's spelling; any answer where there are no choices.
+pub(crate) fn as_option(options: &[String], value: Value) -> Result<Value, AnswerError> {
+    if options.is_empty() {
+        return Ok(value);
+    }
+    let text = match &value {
+        Value::Text(text) => text.as_inline().map(|text| text.trim().to_lowercase()),
+        Value::Bool(true) => Some("yes".to_owned()),
+        Value::Bool(false) => Some("no".to_owned()),
+        Value::Number(n) => Some(n.to_string()),
+        _ => None,
+    };
+    options
+        .iter()
+        .find(|option| {
+            text.as_ref()
+                .is_some_and(|text| option.trim().to_lowercase() == *text)
+        })
+        .map(|option| Value::text(option.as_str()))
+        .ok_or_else(|| AnswerError::NotAnOption {
+            options: options.to_vec(),
+        })
+}

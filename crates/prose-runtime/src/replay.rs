@@ -1,0 +1,260 @@
+//! Rebuilding a run from its journal: the machine is fed the recorded outcomes in order, and nothing that has one is
+//! asked again.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use prose_model::{
+    CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, Name, Outcome, RecordBody, SessionRequest,
+    Value,
+};
+
+use crate::dispatch::{due_of, wait_ms};
+use crate::driver::{Driver, outcome_usage};
+use crate::log;
+use crate::request::RunError;
+
+/// What the journal says of effects that may have to be performed again.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveredEffects {
+    issued: HashMap<EffectId, RecordedIssue>,
+    started: HashMap<EffectId, StartedBefore>,
+    /// When a sleep is over, in virtual time.
+    sleeps: HashMap<EffectId, u64>,
+    /// Deadlines that were on the clock, with the scope's issue order.
+    deadlines: HashMap<EffectId, (u64, Option<u64>)>,
+}
+
+#[derive(Debug)]
+struct RecordedIssue {
+    hash: Digest,
+    memory: Option<Digest>,
+}
+
+/// A session that an earlier process started.
+#[derive(Debug)]
+pub(crate) struct StartedBefore {
+    pub(crate) lease: u64,
+    pub(crate) backend: String,
+    pub(crate) handle: Option<serde_json::Value>,
+}
+
+impl RecoveredEffects {
+    /// The version of its memory that a session was issued with.
+    pub(crate) fn memory(&self, id: &EffectId) -> Option<&Digest> {
+        self.issued.get(id)?.memory.as_ref()
+    }
+    pub(crate) fn started(&self, id: &EffectId) -> Option<&StartedBefore> {
+        self.started.get(id)
+    }
+    /// When its outcome is due in virtual time, if that was settled before.
+    pub(crate) fn due(&self, id: &EffectId) -> Option<u64> {
+        let session = || self.started.get(id)?.handle.as_ref().and_then(due_of);
+        self.sleeps.get(id).copied().or_else(session)
+    }
+}
+
+/// The last session of a memory.
+struct LastSession {
+    id: EffectId,
+    lease: u64,
+    request: Box<SessionRequest>,
+    read: Option<Digest>,
+    new: Digest,
+}
+
+impl Driver {
+    /// Replays the records of earlier processes, then begins what they left undone. `supplied` are values for inputs
+    /// that came with this resume.
+    pub(crate) fn replay(
+        &mut self,
+        records: &[JournalRecord],
+        supplied: IndexMap<Name, Value>,
+    ) -> Result<(), RunError> {
+        self.replaying = true;
+        let mut memories: HashMap<PathBuf, LastSession> = HashMap::new();
+        for record in records {
+            self.publisher.replay_at(&record.ts);
+            match &record.body {
+                RecordBody::Header(_) => self.settle()?,
+                RecordBody::Lease { .. } | RecordBody::End { .. } => {}
+                RecordBody::Input { name, value } => {
+                    self.supplied.insert(name.clone(), value.clone());
+                }
+                RecordBody::Issued { id, hash, memory, .. } => {
+                    self.replay_issued(id, hash, memory.as_ref())?
+                }
+                RecordBody::Started {
+                    id,
+                    lease,
+                    backend,
+                    handle,
+                } => {
+                    let started = StartedBefore {
+                        lease: *lease,
+                        backend: backend.clone(),
+                        handle: handle.clone(),
+                    };
+                    self.recovered.started.insert(id.clone(), started);
+                }
+                RecordBody::Outcome { id, lease, outcome } => {
+                    if let Some(last) = self.replay_outcome(id, *lease, outcome)?
+                        && let Some((place, _)) = self.staged_memory(&last.id, last.lease, &last.request)
+                    {
+                        memories.insert(place.dir().to_owned(), last);
+                    }
+                }
+                RecordBody::Cancel {
+                    what: CancelWhat::Run,
+                } => {
+                    self.replay_cancel();
+                    self.settle()?;
+                }
+                RecordBody::Cancel {
+                    what: CancelWhat::Deadline(scope),
+                } => {
+                    if let Some((_, Some(due))) = self.recovered.deadlines.remove(scope) {
+                        self.timeline.advance_to(due);
+                    }
+                    self.replay_deadline(scope);
+                    self.settle()?;
+                }
+            }
+        }
+        self.publisher.replay_done();
+        self.replaying = false;
+        self.supplied.extend(supplied);
+        for last in memories.into_values() {
+            self.repair(&last);
+        }
+        if self.completion.is_none() {
+            self.begin_recovered()?;
+        }
+        Ok(())
+    }
+
+    /// The machine issued an effect while replaying.
+    pub(crate) fn register(&mut self, issued: &Issued) {
+        match &issued.effect {
+            Effect::Sleep(request) => {
+                if let Some(now) = self.timeline.now() {
+                    self.recovered
+                        .sleeps
+                        .insert(issued.id.clone(), now.saturating_add(wait_ms(request)));
+                }
+            }
+            Effect::CancelScope(request) => {
+                for id in &request.effects {
+                    self.open.shift_remove(id);
+                    self.questions.close(id);
+                }
+                if request.finally {
+                    let due = self.finally_due();
+                    self.recovered
+                        .deadlines
+                        .insert(issued.id.clone(), (issued.order, due));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn replay_issued(
+        &mut self,
+        id: &EffectId,
+        hash: &Digest,
+        memory: Option<&Digest>,
+    ) -> Result<(), RunError> {
+        // One that was cancelled or answered in the meantime is not open any more; its hash no longer matters.
+        if let Some(issued) = self.open.get(id)
+            && log::hash(&issued.effect) != *hash
+        {
+            return Err(self.diverged(format!(
+                "the effect {id} asks for something else than the journal says"
+            )));
+        }
+        self.recorded.insert(id.clone());
+        let issue = RecordedIssue {
+            hash: hash.clone(),
+            memory: memory.cloned(),
+        };
+        if let Some(earlier) = self.recovered.issued.insert(id.clone(), issue)
+            && earlier.hash != *hash
+        {
+            return Err(self.diverged(format!("the journal has two different effects {id}")));
+        }
+        Ok(())
+    }
+
+    fn replay_outcome(
+        &mut self,
+        id: &EffectId,
+        lease: u64,
+        outcome: &Outcome,
+    ) -> Result<Option<LastSession>, RunError> {
+        let Some(issued) = self.open.shift_remove(id) else {
+            return Err(self.diverged(format!(
+                "the journal answers the effect {id}, which is not asked for"
+            )));
+        };
+        if let Some(due) = self.recovered.due(id) {
+            self.timeline.advance_to(due);
+        }
+        self.questions.close(id);
+        self.usage.add(&outcome_usage(outcome));
+        self.remember(&issued, outcome);
+        if let (Effect::Input(request), Outcome::Input { .. }) = (&issued.effect, outcome) {
+            // Supplied values are used before anybody is asked.
+            self.supplied.shift_remove(&request.name);
+        }
+        self.machine
+            .resolve(id, outcome.clone())
+            .map_err(|error| self.diverged(error.to_string()))?;
+        self.settle()?;
+        let (Effect::Session(request), Outcome::Session(session)) = (issued.effect, outcome) else {
+            return Ok(None);
+        };
+        Ok(session.memory.as_ref().map(|new| LastSession {
+            id: id.clone(),
+            lease,
+            request,
+            read: self.recovered.memory(id).cloned(),
+            new: new.clone(),
+        }))
+    }
+
+    fn repair(&mut self, last: &LastSession) {
+        let Some((place, segment)) = self.staged_memory(&last.id, last.lease, &last.request) else {
+            return;
+        };
+        if let Err(error) = self.repair_memory(&place, last.read.as_ref(), &last.new, segment.as_deref()) {
+            self.publisher.notice(
+                "warning",
+                format!("an agent's memory was not brought up to date: {error}"),
+            );
+        }
+    }
+
+    /// Performs what has no outcome, in issue order.
+    fn begin_recovered(&mut self) -> Result<(), RunError> {
+        for (scope, (order, due)) in std::mem::take(&mut self.recovered.deadlines) {
+            self.arm_deadline(&scope, order, due);
+        }
+        let pending: Vec<Issued> = self.open.values().cloned().collect();
+        for issued in pending {
+            // An earlier one may have been a cancel scope that named it.
+            if self.open.contains_key(&issued.id) {
+                self.begin(issued)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn diverged(&self, reason: String) -> RunError {
+        RunError::Diverged {
+            run: self.run.id().clone(),
+            reason,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a caller hands to the engine and gets back.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use prose_agents::{
+    Backend, BackendError, Content, PermissionAnswer, PermissionQuestion, plain_json, plain_text,
+};
+use prose_model::{Bundle, EffectId, ErrorValue, Name, RunId, RunOptions, RunStatus, Usage, Value};
+use prose_state::StateError;
+
+use crate::content::StoreContent;
+
+/// A future that some signal resolves.
+pub type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A run to start.
+pub struct RunRequest {
+    /// What is executed.
+    pub bundle: Arc<Bundle>,
+    /// The program's path as shown to a person; relative to the project root where possible.
+    pub program: String,
+    /// Values for inputs, by name; each serves the first execution of that input.
+    pub inputs: IndexMap<String, Value>,
+    /// Options that a resume keeps. `backend` and `mock_text` are filled in from the backend.
+    pub options: RunOptions,
+    /// Who runs sessions and decides.
+    pub backend: Backend,
+    /// Everything about this process that a resume does not keep.
+    pub attach: Attach,
+}
+
+/// A run to go on with.
+pub struct ResumeRequest {
+    /// The run.
+    pub run_id: RunId,
+    /// Values for inputs that wait or are still to come.
+    pub inputs: IndexMap<String, Value>,
+    /// Go on although the program's files have changed since: what was started is executed, not what is there now.
+    pub accept_changed: bool,
+    /// Who runs sessions and decides; none: the one that the run was started with, opened by name.
+    pub backend: Option<Backend>,
+    /// Everything about this process that a resume does not keep.
+    pub attach: Attach,
+}
+
+/// How this process takes part in a run.
+#[derive(Default)]
+pub struct Attach {
+    /// Whether inputs can be answered through [`crate::RunHandle::answer`].
+    pub inputs: InputMode,
+    /// Asked when a session wants what its permissions leave to a person; without one the answer is no.
+    pub permissions: Option<Arc<dyn PermissionProvider>>,
+    /// Cancels the run: `finally` bodies run, then it ends as cancelled.
+    pub cancel: Option<Signal>,
+    /// Lets go of the run as it stands; it can be resumed.
+    pub shutdown: Option<Signal>,
+}
+
+/// Whether there is anybody to answer inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputMode {
+    /// Nobody: when nothing else can go on, the run is suspended.
+    #[default]
+    Never,
+    /// Whoever holds the handle; the run waits for as long as it takes.
+    Ask,
+}
+
+/// Answers permission questions.
+#[async_trait]
+pub trait PermissionProvider: Send + Sync {
+    /// Whether the session of this effect may do that.
+    async fn ask(&self, effect: &EffectId, question: PermissionQuestion) -> PermissionAnswer;
+}
+
+/// Limits that are no part of a run's meaning.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Sessions at once when neither request nor run say otherwise, for agents that work on files.
+    pub parallel_files: usize,
+    /// The same for plain APIs and simulated sessions.
+    pub parallel_plain: usize,
+    /// Judge calls at once.
+    pub parallel_judge: usize,
+    /// A session that reports nothing for so long has failed.
+    pub idle_timeout: Option<Duration>,
+    /// How long cancelled sessions have to stop by themselves before they are dropped.
+    pub cancel_grace: Duration,
+    /// How long `finally` bodies may run after a cancel (language.md, "Execution").
+    pub finally_deadline: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            parallel_files: 4,
+            parallel_plain: 16,
+            parallel_judge: 8,
+            idle_timeout: Some(Duration::from_secs(30 * 60)),
+            cancel_grace: Duration::from_secs(10),
+            finally_deadline: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How a run ended for this process.
+#[derive(Clone)]
+pub struct RunResult {
+    /// The run.
+    pub run_id: RunId,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// How. `Waiting`: an input has to be supplied; `Interrupted`: this process let go of it. Both can be resumed.
+    pub status: RunStatus,
+    /// Outputs that were bound, also by a run that failed.
+    pub outputs: IndexMap<String, Value>,
+    /// The program's value where it is no named output.
+    pub result: Option<Value>,
+    /// The error of a failed run.
+    pub error: Option<ErrorValue>,
+    /// All that was used, earlier processes included.
+    pub usage: Usage,
+    /// Inputs that wait, for status `Waiting`.
+    pub waiting: Vec<WaitingInput>,
+    /// Reads the content behind references.
+    pub(crate) content: StoreContent,
+}
+
+impl std::fmt::Debug for RunResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunResult")
+            .field("run_id", &self.run_id)
+            .field("status", &self.status)
+            .field("outputs", &self.outputs)
+            .field("result", &self.result)
+            .field("error", &self.error)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An input that nobody has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingInput {
+    /// The effect.
+    pub effect: EffectId,
+    /// The input's name, as `--input NAME=VALUE` takes it.
+    pub name: Name,
+    /// The prompt.
+    pub prompt: String,
+    /// Choices offered; empty for free text.
+    pub options: Vec<String>,
+}
+
+impl RunResult {
+    /// What the program prints: one output raw, several as one JSON object, without any the program's value. Fails
+    /// when content is missing from the run's store.
+    pub fn output_text(&self) -> Result<Option<String>, RunError> {
+        let failed = |failure: prose_model::Failure| RunError::Content(failure.message);
+        if self.outputs.len() > 1 {
+            let mut object = serde_json::Map::new();
+            for (name, value) in &self.outputs {
+                object.insert(name.clone(), plain_json(value, &self.content).map_err(failed)?);
+            }
+            return Ok(Some(
+                serde_json::to_string_pretty(&object)
+                    .map_err(|error| RunError::Content(error.to_string()))?,
+            ));
+        }
+        let value = self.outputs.values().next().or(self.result.as_ref());
+        value
+            .map(|value| plain_text(value, &self.content).map_err(failed))
+            .transpose()
+    }
+
+    /// A value of this run as plain JSON.
+    pub fn to_json(&self, value: &Value) -> Result<serde_json::Value, RunError> {
+        plain_json(value, &self.content).map_err(|failure| RunError::Content(failure.message))
+    }
+
+    /// A value of this run as text.
+    pub fn to_text(&self, value: &Value) -> Result<String, RunError> {
+        plain_text(value, &self.content).map_err(|failure| RunError::Content(failure.message))
+    }
+
+    /// Reads content of this run.
+    pub fn content(&self) -> &dyn Content {
+        &self.content
+    }
+}
+
+/// Plain JSON as a value.
+pub fn value_from_json(json: serde_json::Value) -> Value {
+    match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(b) => Value::Bool(b),
+        serde_json::Value::Number(n) => n
+            .as_f64()
+            .map_or_else(|| Value::text(n.to_string()), Value::Number),
+        serde_json::Value::String(text) => Value::text(text),
+        serde_json::Value::Array(items) => Value::list(items.into_iter().map(value_from_json).collect()),
+        serde_json::Value::Object(entries) => Value::record(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key, value_from_json(value))),
+        ),
+    }
+}
+
+/// Why a run could not be started, resumed or finished. Errors of the program are not among these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The state on disk.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The backend.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The program's files are not what the run was started with.
+    #[error(
+        "the program has changed since run {run} was started: {}; the run would go on with what it was started with, which has to be accepted, or start a new run",
+        files.join(", ")
+    )]
+    ProgramChanged {
+        /// The run.
+        run: RunId,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The replayed machine asks for something other than the journal says.
+    #[error("run {run} can't be resumed: {reason}")]
+    Diverged {
+        /// The run.
+        run: RunId,
+        /// What differs.
+        reason: String,
+    },
+    /// A value's content could not be read.
+    #[error("{0}")]
+    Content(String),
+    /// The engine itself: no tokio runtime, no thread, a panic.
+    #[error("{0}")]
+    Engine(String),
+    /// A test stopped the run here, as a crash would.
+    #[error("stopped by fault injection after journal record {0}")]
+    Fault(u64),
+}
+
+/// Why an answer was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// No such question is open: it was answered before, or is no longer wanted, or never was.
+    #[error("no open question has the id {0}; it may have been answered before")]
+    NotOpen(EffectId),
+    /// The answer is none of the choices.
+    #[error("the answer has to be one of {}", options.join(", "))]
+    NotAnOption {
+        /// The choices.
+        options: Vec<String>,
+    },
+    /// The run is over.
+    #[error("the run is over")]
+    Over,
+}

@@ -1,0 +1,605 @@
+//! Sessions from the queue to their outcome: memory, staging, prompt, result.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use prose_agents::prompt::{
+    PromptParts, STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT, confirmation_summary, render,
+};
+use prose_agents::{
+    CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, ReplyBody, SessionReply, SessionSpawn,
+    SessionUpdate, failure,
+};
+use prose_model::{
+    Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody,
+    SessionOutcome, SessionRequest, Value,
+};
+use prose_state::{
+    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, parse_staged, safe_file_name, snippet,
+    summarize,
+};
+
+use crate::dispatch::due_handle;
+use crate::driver::Driver;
+use crate::perform::{self, Activity, SessionLimits, Sink, TaskResult};
+use crate::request::RunError;
+use crate::timeline::Next;
+
+/// How long to wait before another look at a memory that another process has.
+const MEMORY_RETRY: Duration = Duration::from_millis(200);
+
+/// What is kept of a session while it runs.
+pub(crate) struct SessionState {
+    staging: PathBuf,
+    /// The staging folder of the earlier process's session, when it is tried to reattach.
+    earlier_staging: Option<PathBuf>,
+    memory: Option<SessionMemory>,
+    /// Progress of a simulated session, published when its outcome is due.
+    buffer: Vec<SessionUpdate>,
+}
+
+struct SessionMemory {
+    place: AgentMemory,
+    segment: u32,
+    _lock: MemoryLock,
+    /// Memory and segment to write once the outcome is journaled.
+    update: Option<(String, String)>,
+}
+
+/// Why a session does not start.
+enum NotStarted {
+    /// It fails.
+    Fails(Failure),
+    /// Another process has its memory.
+    Busy,
+    /// The run can't go on.
+    Broken(RunError),
+}
+
+impl From<RunError> for NotStarted {
+    fn from(error: RunError) -> Self {
+        NotStarted::Broken(error)
+    }
+}
+
+impl From<Failure> for NotStarted {
+    fn from(failure: Failure) -> Self {
+        NotStarted::Fails(failure)
+    }
+}
+
+/// Only this session can't be had: a memory outside of the workspace, a folder that can't be made.
+impl From<StateError> for NotStarted {
+    fn from(error: StateError) -> Self {
+        let kind = match error {
+            StateError::MemoryPath { .. } => ErrorKind::Permission,
+            _ => ErrorKind::Backend,
+        };
+        NotStarted::Fails(failure(kind, error.to_string()))
+    }
+}
+
+impl Driver {
+    /// Puts a session in line. One with memory gets its `issued` record when it starts, since the record names the
+    /// memory that the session reads.
+    pub(crate) fn enqueue_session(
+        &mut self,
+        issued: &Issued,
+        request: &SessionRequest,
+    ) -> Result<(), RunError> {
+        // Where the memory can't be had, the session fails when it starts.
+        let memory = self
+            .memory_place(request)
+            .ok()
+            .flatten()
+            .map(|place| place.dir().to_owned());
+        if memory.is_none() {
+            self.record(issued, None)?;
+        }
+        self.queue.push(issued.id.clone(), issued.order, memory);
+        Ok(())
+    }
+
+    /// Starts every session that may.
+    pub(crate) fn start_queued(&mut self) -> Result<(), RunError> {
+        while let Some(id) = self.queue.next() {
+            let Some(issued) = self.open.get(&id).cloned() else {
+                self.queue.finish(&id);
+                continue;
+            };
+            let Effect::Session(request) = &issued.effect else {
+                continue;
+            };
+            match self.start_session(&issued, Arc::new((**request).clone())) {
+                Ok(()) => {}
+                Err(NotStarted::Broken(error)) => return Err(error),
+                Err(NotStarted::Fails(failure)) => {
+                    self.schedule(&issued, TaskResult::failed(failure));
+                }
+                Err(NotStarted::Busy) => {
+                    self.queue.block(&id, issued.order);
+                    self.later(MEMORY_RETRY, perform::Msg::MemoryFree);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_place(&self, request: &SessionRequest) -> prose_state::Result<Option<AgentMemory>> {
+        let Some(memory) = request
+            .memory
+            .as_ref()
+            .filter(|memory| memory.mode != MemoryMode::Read)
+        else {
+            return Ok(None);
+        };
+        self.setup
+            .roots
+            .locate(&self.run.dir, &request.binding.binding.program, memory)
+            .map(Some)
+    }
+
+    fn start_session(&mut self, issued: &Issued, request: Arc<SessionRequest>) -> Result<(), NotStarted> {
+        if let Some(budget) = self.setup.options.budget_usd
+            && let Some(spent) = self.usage.cost_usd.filter(|spent| *spent >= budget)
+        {
+            let message = format!("the budget of {budget} USD is spent ({spent:.4} USD)");
+            return Err(failure(ErrorKind::Budget, message).into());
+        }
+        let id = &issued.id;
+        let staging = self.run.dir.staging(self.run.lease, id)?;
+        let memory = self.take_memory(issued, &request, &staging)?;
+        let parts = self.prompt_parts(&request, &staging, memory.as_ref().map(|(context, _)| context))?;
+        let prompt = render(&request, self.capabilities.delivery, &parts, &self.content)?;
+
+        let activity = Arc::new(Activity::default());
+        let cancel = CancelToken::new();
+        let clock = if self.capabilities.virtual_time {
+            Clock::virtual_time()
+        } else {
+            Clock::Real
+        };
+        let timeout = self.setup.options.timeout_ms.map(Duration::from_millis);
+        let (context, state) = memory.unzip();
+        let spawn = SessionSpawn {
+            effect: id.clone(),
+            order: issued.order,
+            lease: self.run.lease,
+            request,
+            prompt,
+            work_dir: self.setup.project_root.clone(),
+            staging: staging.clone(),
+            memory: context,
+            timeout,
+            sink: Arc::new(Sink {
+                id: id.clone(),
+                tx: self.setup.tx.clone(),
+                activity: activity.clone(),
+                permissions: self.setup.permissions.clone(),
+            }),
+            cancel: cancel.clone(),
+            clock,
+        };
+        let reattach = self.earlier(&spawn);
+        let earlier_staging = reattach.as_ref().map(|(earlier, _)| earlier.staging.clone());
+        let session = SessionState {
+            staging,
+            earlier_staging,
+            memory: state,
+            buffer: Vec::new(),
+        };
+        self.sessions.insert(id.clone(), session);
+        if !self.capabilities.virtual_time {
+            // What is asked has to be known before it can cost anything.
+            self.log.sync()?;
+        }
+        let limits = SessionLimits {
+            total: timeout,
+            idle: self.setup.limits.idle_timeout,
+        };
+        let task = perform::session(self.backend.sessions.clone(), spawn, reattach, activity, limits);
+        self.spawn_background(issued, cancel, task);
+        if self.capabilities.virtual_time {
+            let result = self.run_to_end(id)?;
+            self.schedule_virtual(issued, result)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a simulated session's end on the timeline. When it is due is journaled, so that a resumed run keeps
+    /// the order.
+    fn schedule_virtual(&mut self, issued: &Issued, result: TaskResult) -> Result<(), RunError> {
+        let TaskResult::Session { took_ms, .. } = &result else {
+            self.schedule(issued, result);
+            return Ok(());
+        };
+        let now = self.timeline.now().unwrap_or(0);
+        let due = match self.recovered.due(&issued.id) {
+            Some(due) => due,
+            None => {
+                let due = now.saturating_add(*took_ms);
+                self.log.append(RecordBody::Started {
+                    id: issued.id.clone(),
+                    lease: self.run.lease,
+                    backend: self.backend.name.clone(),
+                    handle: Some(due_handle(due)),
+                })?;
+                due
+            }
+        };
+        self.timeline
+            .push_at(due, issued.order, Next::Answer(issued.id.clone(), result));
+        Ok(())
+    }
+
+    /// What an earlier process knew of this session, if this backend can find it again.
+    fn earlier(&self, spawn: &SessionSpawn) -> Option<(SessionSpawn, serde_json::Value)> {
+        if !self.capabilities.reattach {
+            return None;
+        }
+        let started = self.recovered.started(&spawn.effect)?;
+        let handle = started
+            .handle
+            .clone()
+            .filter(|_| started.backend == self.backend.name)?;
+        let staging = self.run.dir.staging_path(started.lease, &spawn.effect);
+        Some((
+            SessionSpawn {
+                staging,
+                ..spawn.clone()
+            },
+            handle,
+        ))
+    }
+
+    /// Locks and reads the memory of a persistent agent, and journals which version of it the session reads.
+    fn take_memory(
+        &mut self,
+        issued: &Issued,
+        request: &SessionRequest,
+        staging: &Path,
+    ) -> Result<Option<(MemoryContext, SessionMemory)>, NotStarted> {
+        let Some(place) = self.memory_place(request)? else {
+            self.record(issued, None)?;
+            return Ok(None);
+        };
+        let lock = place.try_lock()?.ok_or(NotStarted::Busy)?;
+        let resumes = request
+            .memory
+            .as_ref()
+            .is_some_and(|memory| memory.mode == MemoryMode::Resume);
+        let known = self.recovered.memory(&issued.id).cloned();
+        let text = if !resumes {
+            place.archive(self.run.id().as_str())?;
+            None
+        } else if let Some(digest) = known {
+            // The version that the session was issued with, whatever others wrote since.
+            Some(self.run.values.get_text(&digest)?)
+        } else {
+            place.read()?
+        };
+        let digest = match &text {
+            Some(text) => Some(self.run.values.put(text.as_bytes())?),
+            None => None,
+        };
+        self.record(issued, digest)?;
+        if resumes && text.is_none() {
+            let agent = request.agent.as_deref().unwrap_or("the agent");
+            self.publisher.notice(
+                "warning",
+                format!("`{agent}` is resumed but has no memory yet; it starts without"),
+            );
+        }
+        let segment = place.next_segment()?;
+        // A crash between record and projection is repaired from here.
+        let _ = std::fs::remove_file(staging.join(STAGED_SEGMENT));
+        let memory = SessionMemory {
+            place,
+            segment,
+            _lock: lock,
+            update: None,
+        };
+        Ok(Some((MemoryContext { text, segment }, memory)))
+    }
+
+    fn prompt_parts(
+        &self,
+        request: &SessionRequest,
+        staging: &Path,
+        memory: Option<&MemoryContext>,
+    ) -> Result<PromptParts, NotStarted> {
+        let target = &request.binding;
+        let header = BindingFile {
+            name: target.binding.name.to_string(),
+            kind: target.bind_kind.file_kind().unwrap_or("let").to_owned(),
+            execution_id: target.binding.execution_id,
+            source: snippet(&self.run.bundle, target.source),
+            body: String::new(),
+        };
+        let mut files = Vec::with_capacity(request.context.len());
+        let mut memories = Vec::with_capacity(request.context.len());
+        for (index, item) in request.context.iter().enumerate() {
+            let remembered = match &item.memory_of {
+                Some(memory) => self
+                    .setup
+                    .roots
+                    .locate(&self.run.dir, &target.binding.program, memory)?
+                    .read()?,
+                None => None,
+            };
+            files.push(self.context_file(index, item, remembered.as_deref(), staging)?);
+            memories.push(remembered);
+        }
+        Ok(PromptParts {
+            staging: staging.to_owned(),
+            binding_header: header.render(),
+            context_files: files,
+            memory: memory.and_then(|memory| memory.text.clone()),
+            context_memory: memories,
+            segment: memory.map_or(1, |memory| memory.segment),
+            skills_handled: self.capabilities.skills,
+        })
+    }
+
+    /// Gives a session a file to read a context entry from, inside its own folder: what lies there does not change
+    /// under it when the name is bound anew.
+    fn context_file(
+        &self,
+        index: usize,
+        item: &prose_model::ContextItem,
+        memory: Option<&str>,
+        staging: &Path,
+    ) -> Result<Option<PathBuf>, NotStarted> {
+        if self.capabilities.delivery == Delivery::Plain {
+            // Only content too long for a prompt is referred to.
+            return Ok(match &item.value {
+                Value::Text(text) => match text.parts.as_slice() {
+                    [prose_model::TextPart::Ref(reference)] => Some(self.run.values.path(&reference.sha256)?),
+                    _ => None,
+                },
+                _ => None,
+            });
+        }
+        let folder = staging.join("context");
+        let name = format!("{:02}-{}.md", index + 1, safe_file_name(&item.label));
+        let path = folder.join(name);
+        let body = match memory {
+            Some(text) => text.to_owned(),
+            None if item.memory_of.is_some() => String::new(),
+            None => self.run.values.render(&item.value)?,
+        };
+        let io = |source| StateError::Io {
+            action: "write",
+            path: path.clone(),
+            source,
+        };
+        if let Some(binding) = &item.binding
+            && self
+                .run
+                .bindings
+                .read(binding)
+                .ok()
+                .flatten()
+                .is_some_and(|file| file.body == body)
+        {
+            self.run.bindings.link(binding, &path)?;
+            return Ok(Some(path));
+        }
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&path, body))
+            .map_err(io)?;
+        Ok(Some(path))
+    }
+
+    /// A backend took a session up.
+    pub(crate) fn session_started(
+        &mut self,
+        id: &EffectId,
+        handle: Option<serde_json::Value>,
+        model: Option<String>,
+    ) -> Result<(), RunError> {
+        if !self.open.contains_key(id) {
+            return Ok(());
+        }
+        let durable = handle.is_some();
+        let record = RecordBody::Started {
+            id: id.clone(),
+            lease: self.run.lease,
+            backend: self.backend.name.clone(),
+            handle,
+        };
+        if durable {
+            self.log.append_durable(record)?;
+        } else {
+            self.log.append(record)?;
+        }
+        self.publish_spawned(id, model);
+        Ok(())
+    }
+
+    pub(crate) fn publish_spawned(&mut self, id: &EffectId, model: Option<String>) {
+        let backend = self.backend.name.clone();
+        self.publisher.stream(Event::SessionSpawned {
+            effect: id.clone(),
+            backend,
+            model,
+        });
+    }
+
+    pub(crate) fn buffer(&mut self, id: &EffectId, update: SessionUpdate) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.buffer.push(update);
+        }
+    }
+
+    pub(crate) fn buffered(&mut self, id: &EffectId) -> Vec<SessionUpdate> {
+        self.sessions
+            .get_mut(id)
+            .map(|session| std::mem::take(&mut session.buffer))
+            .unwrap_or_default()
+    }
+
+    /// Makes an outcome of what a session answered: reads what it wrote, stores the result, decides that nothing is a
+    /// failure.
+    pub(crate) fn finish_session(
+        &mut self,
+        issued: &Issued,
+        reply: Result<SessionReply, Failure>,
+        reattached: bool,
+    ) -> Result<Outcome, RunError> {
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(failure) => return Ok(Outcome::Failed(failure)),
+        };
+        let Some(session) = self.sessions.get(&issued.id) else {
+            return Ok(Outcome::Failed(failure(
+                ErrorKind::Backend,
+                "the session is not known",
+            )));
+        };
+        let mut staging = session.staging.clone();
+        if let Some(earlier) = session.earlier_staging.as_ref().filter(|_| reattached) {
+            staging.clone_from(earlier);
+        }
+        let failed = |kind, message: &str| {
+            Ok(Outcome::Failed(Failure {
+                usage: reply.usage,
+                ..failure(kind, message)
+            }))
+        };
+        let text = match &reply.body {
+            ReplyBody::Text(text) => text.trim_end().to_owned(),
+            ReplyBody::Staged => match read_text(&staging.join(STAGED_BINDING)) {
+                Some(text) => parse_staged(&text).body,
+                None => return failed(ErrorKind::Empty, "the session wrote no output file"),
+            },
+        };
+        if text.trim().is_empty() {
+            return failed(ErrorKind::Empty, "the session returned nothing");
+        }
+        let update = session
+            .memory
+            .is_some()
+            .then(|| memory_update(reply.memory.as_ref(), &staging))
+            .flatten();
+        let memory = match &update {
+            Some((memory, segment)) => {
+                // The segment has no place in the journal; a crash before it is projected finds it here.
+                let staged = session.staging.join(STAGED_SEGMENT);
+                if let Err(error) = std::fs::write(&staged, segment) {
+                    tracing::warn!(path = %staged.display(), %error, "segment not staged");
+                }
+                Some(self.run.values.put(memory.as_bytes())?)
+            }
+            None => None,
+        };
+        let summary = reply
+            .summary
+            .as_deref()
+            .map(|summary| confirmation_summary(summary).unwrap_or(summary))
+            .map_or_else(|| summarize(&text), summarize);
+        let outcome = SessionOutcome {
+            value: Value::Text(self.run.values.externalize_text(&text)?),
+            summary,
+            usage: reply.usage,
+            memory,
+        };
+        if let Some(memory) = self
+            .sessions
+            .get_mut(&issued.id)
+            .and_then(|session| session.memory.as_mut())
+        {
+            memory.update = update;
+        }
+        Ok(Outcome::Session(Box::new(outcome)))
+    }
+
+    /// Writes a persistent agent's memory and segment, after the outcome is journaled.
+    pub(crate) fn project_memory(&mut self, id: &EffectId, outcome: &Outcome) {
+        if !matches!(outcome, Outcome::Session(_)) {
+            return;
+        }
+        let Some(memory) = self
+            .sessions
+            .get_mut(id)
+            .and_then(|session| session.memory.as_mut())
+        else {
+            return;
+        };
+        let Some((text, segment)) = memory.update.take() else {
+            return;
+        };
+        // IMPORTANT: the segment first: memory that is up to date says that both are.
+        let written = memory
+            .place
+            .write_segment(memory.segment, &segment)
+            .and_then(|_| memory.place.write(&text));
+        if let Err(error) = written {
+            self.publisher
+                .notice("warning", format!("an agent's memory was not written: {error}"));
+        }
+    }
+
+    /// Brings memory up to date after a crash between record and projection: `read` and `new` are what the last
+    /// session of that memory read and left.
+    pub(crate) fn repair_memory(
+        &self,
+        place: &AgentMemory,
+        read: Option<&Digest>,
+        new: &Digest,
+        segment: Option<&str>,
+    ) -> prose_state::Result<()> {
+        let _lock = place.lock()?;
+        let current = place.read()?.map(|text| digest_of(text.as_bytes()));
+        // Anything else was written by someone after us.
+        if current.as_ref() != read || current.as_ref() == Some(new) {
+            return Ok(());
+        }
+        let text = self.run.values.get_text(new)?;
+        if let Some(segment) = segment {
+            let next = place.next_segment()?;
+            let last = next.checked_sub(1).map(|last| place.segment_path(last));
+            if last.and_then(|path| read_text(&path)).as_deref() != Some(segment) {
+                place.write_segment(next, segment)?;
+            }
+        }
+        place.write(&text)
+    }
+
+    /// Frees what an effect held: its slot, its memory, its staged state.
+    pub(crate) fn release(&mut self, id: &EffectId) {
+        self.queue.finish(id);
+        self.sessions.remove(id);
+    }
+
+    /// Where the memory of a session is and what it staged for it under a lease; for repair.
+    pub(crate) fn staged_memory(
+        &self,
+        id: &EffectId,
+        lease: u64,
+        request: &SessionRequest,
+    ) -> Option<(AgentMemory, Option<String>)> {
+        let place = self.memory_place(request).ok().flatten()?;
+        let segment = read_text(&self.run.dir.staging_path(lease, id).join(STAGED_SEGMENT));
+        Some((place, segment))
+    }
+}
+
+/// What the agent wants to remember; none when it left nothing, and then its memory stays as it is.
+fn memory_update(update: Option<&MemoryUpdate>, staging: &Path) -> Option<(String, String)> {
+    match update? {
+        MemoryUpdate::Text { memory, segment } => Some((memory.clone(), segment.clone())),
+        MemoryUpdate::Staged => {
+            let memory = read_text(&staging.join(STAGED_MEMORY))?;
+            let segment = read_text(&staging.join(STAGED_SEGMENT)).unwrap_or_default();
+            Some((memory, segment))
+        }
+    }
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    std::fs::read(path)
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
