@@ -76,7 +76,7 @@ struct Frame {
     depth: u32,
     /// The place of the call: what happens in the frame has a longer one.
     call: EffectId,
-    call_line: (u32, u32),
+    call_src: SourceRange,
 }
 
 struct Construct {
@@ -367,7 +367,6 @@ impl StateProjection {
         ts_ms: i64,
     ) -> usize {
         let caller = self.tree_of(at);
-        let call_line = self.line(at.src);
         let tree = if kind == FrameKind::Program {
             self.call(caller, frame, name, ts_ms)
         } else {
@@ -384,7 +383,7 @@ impl StateProjection {
                 name,
                 depth,
                 call,
-                call_line,
+                call_src: at.src,
             },
         );
         tree

@@ -12,6 +12,9 @@ use crate::trace::{self, Annotation, EndedNote};
 /// So many parts of a construct are listed one by one; of more, only those that are not complete.
 const PARTS_LISTED: usize = 20;
 
+/// So many calling frames are looked through for what comes next.
+const CALLERS_FOLLOWED: usize = 100;
+
 /// The lines, from 0, of something that goes on.
 struct Span {
     first: u32,
@@ -140,7 +143,7 @@ impl StateProjection {
             .frames
             .values()
             .filter(|frame| matches!(frame.kind, FrameKind::Block | FrameKind::Program))
-            .map(|frame| ((frame.parent, frame.call_line), frame.name.as_str()))
+            .map(|frame| ((frame.parent, self.line(frame.call_src)), frame.name.as_str()))
             .collect();
         for running in tree.running.values().filter(|running| running.src.file == file) {
             if spans
@@ -187,21 +190,38 @@ impl StateProjection {
         {
             return Vec::new();
         }
-        let active = tree
+        // What began last is the innermost of what goes on in its frame. After its body comes the rest of the caller's.
+        let mut place = tree
             .running
             .values()
-            .max_by_key(|running| (running.src.start, running.line));
-        let following = match active.and_then(|running| outline.statement_at(running.src)) {
-            Some(statement) => outline.following(statement),
-            None => match self.last_ended(tree, outline) {
+            .next_back()
+            .map(|running| (running.src, running.frame));
+        let mut following = Vec::new();
+        if place.is_none() {
+            following = match self.last_ended(tree, outline) {
                 Some(statement) => outline.following(statement),
                 None => outline
                     .bodies
                     .first()
                     .map(|body| body.statements.clone())
                     .unwrap_or_default(),
-            },
-        };
+            };
+        }
+        // In a deep recursion the innermost frames say enough.
+        let mut hops = 0;
+        while let Some((src, frame)) = place.filter(|_| hops < CALLERS_FOLLOWED) {
+            hops += 1;
+            following.extend(
+                outline
+                    .statement_at(src)
+                    .map(|it| outline.following(it))
+                    .unwrap_or_default(),
+            );
+            let frame = frame.and_then(|id| self.frames.get(&id));
+            // A called program's statements are followed to its own end only.
+            let frame = frame.filter(|frame| frame.kind != FrameKind::Program);
+            place = frame.map(|frame| (frame.call_src, frame.parent));
+        }
         let mut upcoming = Vec::new();
         for index in following {
             let statement = &outline.statements[index];
