@@ -1,0 +1,213 @@
+//! Whole runs with the simulate backend: results, events, files.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use expect_test::expect;
+use prose_model::{Event, RunStatus};
+use prose_runtime::runs::{RunState, list_runs};
+
+#[tokio::test]
+async fn a_program_runs_to_its_end_and_leaves_the_seed_s_files() {
+    let project = Project::new(
+        r#"agent poet:
+  model: haiku
+  prompt: "You write poems."
+
+let poem = session: poet
+  prompt: "Write about a lighthouse"
+
+output title = session "Give it a title"
+  context: poem
+"#,
+    );
+    let mut handle = project
+        .start(
+            &project.engine(),
+            "[[session]]\nagent = \"poet\"\nreply = \"Light.\\nNight.\"\ntokens = { in = 3, out = 4, cost_usd = 0.5 }\n",
+        )
+        .await;
+    let events = all_events(&mut handle).await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    assert_eq!(outputs(&result)["title"], "[simulated] Give it a title");
+    assert_eq!(result.output_text().unwrap().as_deref(), Some("[simulated] Give it a title"));
+    assert_eq!((result.usage.input_tokens, result.usage.cost_usd), (3, Some(0.5)));
+    assert_complete(&events);
+    assert!(matches!(&events[0].event, Event::RunStarted { simulated: true, resumed: false, .. }));
+    assert!(matches!(&events.last().unwrap().event, Event::RunFinished { status: RunStatus::Completed, .. }));
+
+    let files = project.files(&result.run_id);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    expect![[r#"
+        [
+            "bindings/poem.md",
+            "bindings/title.md",
+            "bundle.json",
+            "journal.jsonl",
+            "lock",
+            "program.prose",
+            "state.md",
+        ]
+    "#]]
+    .assert_debug_eq(&names);
+    assert!(files["bindings/poem.md"].ends_with("---\n\nLight.\nNight.\n"), "{}", files["bindings/poem.md"]);
+    assert!(files["state.md"].contains("poem"), "{}", files["state.md"]);
+
+    let summary = &list_runs(project.root()).unwrap()[0];
+    assert_eq!(summary.state, RunState::Ended { status: RunStatus::Completed });
+    assert_eq!((summary.sessions, summary.sessions_done), (2, 2));
+}
+
+#[tokio::test]
+async fn virtual_time_costs_nothing_and_orders_outcomes() {
+    let project = Project::new(
+        r#"let log = []
+parallel:
+  do:
+    session "slow"
+    log = log + ["slow"]
+  do:
+    session "fast"
+    log = log + ["fast"]
+let retried = session "flaky"
+  retry: 2
+  backoff: exponential
+output all = log
+output last = retried
+"#,
+    );
+    let mock = r#"
+[[session]]
+prompt = "slow"
+delay_ms = 86400000
+[[session]]
+prompt = "fast"
+delay_ms = 1000
+[[session]]
+prompt = "flaky"
+nth = 1
+fail = "timeout"
+[[session]]
+prompt = "flaky"
+nth = 2
+fail = { kind = "backend", retry_after_ms = 3600000 }
+"#;
+    let result = project.run(mock).await;
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    let outputs = outputs(&result);
+    assert_eq!(result.to_json(&result.outputs["all"]).unwrap().to_string(), r#"["fast","slow"]"#);
+    assert_eq!(outputs["last"], "[simulated] flaky");
+}
+
+#[tokio::test]
+async fn a_time_limit_cuts_a_session_in_virtual_time_too() {
+    let project = Project::new("let x = session \"slow\"\n");
+    let engine = project.engine();
+    let mut request = prose_runtime::RunRequest {
+        bundle: project.bundle(),
+        program: "main.prose".into(),
+        inputs: Default::default(),
+        options: Default::default(),
+        backend: simulate(&engine, "[defaults]\ndelay_ms = 5000\n"),
+        attach: Default::default(),
+    };
+    request.options.timeout_ms = Some(1000);
+    let result = engine.start(request).await.unwrap().join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Failed);
+    let error = result.error.unwrap();
+    assert_eq!((error.kind, error.message.as_str()), (prose_model::ErrorKind::Timeout, "the session took longer than 1 s"));
+}
+
+#[tokio::test]
+async fn the_budget_is_checked_before_each_session() {
+    let project = Project::new("let a = session \"one\"\nlet b = session \"two\"\nlet c = session \"three\"\n");
+    let engine = project.engine();
+    let mut request = prose_runtime::RunRequest {
+        bundle: project.bundle(),
+        program: "main.prose".into(),
+        inputs: Default::default(),
+        options: Default::default(),
+        backend: simulate(&engine, "[defaults]\ntokens = { in = 1, out = 1, cost_usd = 0.6 }\n"),
+        attach: Default::default(),
+    };
+    request.options.budget_usd = Some(1.0);
+    let result = engine.start(request).await.unwrap().join().await.unwrap();
+    assert_eq!(result.error.map(|error| error.kind), Some(prose_model::ErrorKind::Budget));
+    assert_eq!(result.usage.cost_usd, Some(1.2));
+}
+
+#[tokio::test]
+async fn memory_of_a_persistent_agent_goes_from_session_to_session() {
+    let project = Project::new(
+        r#"agent captain:
+  persist: project
+  prompt: "You decide."
+
+resume: captain
+  prompt: "first"
+parallel:
+  resume: captain
+    prompt: "second"
+  resume: captain
+    prompt: "third"
+"#,
+    );
+    let mut handle = project.start(&project.engine(), "").await;
+    let events = all_events(&mut handle).await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    let files = project.files(&result.run_id);
+    let agents: Vec<&str> = files.keys().filter(|name| name.starts_with("agents/")).map(String::as_str).collect();
+    expect![[r#"
+        [
+            "agents/captain/.lock",
+            "agents/captain/captain-001.md",
+            "agents/captain/captain-002.md",
+            "agents/captain/captain-003.md",
+            "agents/captain/memory.md",
+        ]
+    "#]]
+    .assert_debug_eq(&agents);
+    expect![[r#"
+        ## Segment 1 Summary
+
+        - first: [simulated] first
+        ## Segment 2 Summary
+
+        - second: [simulated] second
+        ## Segment 3 Summary
+
+        - third: [simulated] third
+    "#]]
+    .assert_eq(&files["agents/captain/memory.md"]);
+    assert_eq!(notices(&events), ["`captain` is resumed but has no memory yet; it starts without"]);
+    // Simulated sessions change nothing that real ones know.
+    assert!(!project.root().join(".prose/agents").exists());
+}
+
+#[tokio::test]
+async fn large_results_live_in_the_store_and_are_decoded_there() {
+    let items: Vec<String> = (0..400).map(|n| format!("- item number {n}")).collect();
+    let project = Project::new(
+        r#"let found = session "list them"
+let count = 0
+for item in found:
+  count = count + 1
+output count = count
+output found = found
+output same = found == found
+output odd = session "Use {found}"
+"#,
+    );
+    let mock = format!("[[session]]\nprompt = \"^list\"\nreply = '''\n{}\n'''\n[[session]]\nprompt = \"number 399\"\nreply = \"saw it\"\n", items.join("\n"));
+    let result = project.run(&mock).await;
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    let outputs = outputs(&result);
+    assert_eq!((outputs["count"].as_str(), outputs["same"].as_str()), ("400", "true"));
+    assert_eq!(outputs["found"], items.join("\n"));
+    assert_eq!(outputs["odd"], "saw it");
+    let files = project.files(&result.run_id);
+    assert!(files.keys().any(|name| name.starts_with("values/")), "{:?}", files.keys());
+}
