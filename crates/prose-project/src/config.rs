@@ -573,7 +573,8 @@ frozen = true
             notices,
             [
                 "prose.toml:1: unknown setting `colour`",
-                "prose.toml:3: unknown setting `run.backends`"
+                "prose.toml:3: unknown setting `run.backends`",
+                "prose.toml:5: `lint.E01x`: there is no such code",
             ]
         );
     }

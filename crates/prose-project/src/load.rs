@@ -427,7 +427,7 @@ mod tests {
         let (_dir, root) = project(&[
             (
                 "flows/main.prose",
-                "use \"lib/a.prose\"\nuse \"./b.prose\"\nuse \"lib/a.prose\" as again\ndo hello\n",
+                "use \"lib/a.prose\"\nuse \"./b.prose\"\ndo hello\n",
             ),
             (
                 "lib/a.prose",
@@ -520,5 +520,17 @@ mod tests {
         let file = workspace.add_text("<stdin>", "use \"lib/a.prose\"\ndo hello\n");
         assert_eq!(workspace.display(file), "<stdin>");
         assert!(workspace.bundle(file).is_ok());
+    }
+
+    #[test]
+    fn errors_keep_a_program_from_running() {
+        let (_dir, root) = project(&[("main.prose", "session: nobody\n")]);
+        let loaded = load(&root.join("main.prose"), &root).unwrap();
+        let errors = loaded.bundle.unwrap_err();
+        assert!(!errors.is_empty());
+        assert_eq!(
+            loaded.diagnostics[0].1.len(),
+            loaded.workspace.diagnostics(loaded.file).len()
+        );
     }
 }

@@ -168,6 +168,9 @@ impl Reader<'_> {
         for (key, value) in entries(self.table("lint", value)?) {
             let path = format!("lint.{}", key.get_ref());
             let level = self.word(&path, value, LintLevel::WORDS, LintLevel::from_word)?;
+            if prose_model::codes::find(key.get_ref()).is_none() {
+                self.notice(key.span().start, format!("`{path}`: there is no such code"));
+            }
             self.config.lint.insert(key.get_ref().to_uppercase(), level);
         }
         Ok(())

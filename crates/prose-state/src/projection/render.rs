@@ -161,11 +161,11 @@ impl StateProjection {
                     detail: known,
                     ..
                 }) => {
-                    frames.extend(running.frame);
+                    frames.extend(self.shown(running.frame));
                     *known = known.take().or(detail);
                 }
                 _ => {
-                    let frames = running.frame.into_iter().collect();
+                    let frames = self.shown(running.frame).into_iter().collect();
                     annotations.insert(
                         running.line,
                         Annotation::Executing {
@@ -367,6 +367,16 @@ impl StateProjection {
                 frame.name, frame.depth
             ));
         }
+    }
+
+    /// The frame's number where it tells something: a called program's own frame is the root of its tree.
+    fn shown(&self, frame: Option<ExecutionId>) -> Option<ExecutionId> {
+        let is_root = |id: &ExecutionId| {
+            self.frames
+                .get(id)
+                .is_some_and(|it| it.kind == FrameKind::Program)
+        };
+        frame.filter(|id| !is_root(id))
     }
 
     /// First and last line, from 0.
