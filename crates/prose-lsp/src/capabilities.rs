@@ -1,13 +1,18 @@
 //! What the server tells the client about itself.
 
 use lsp_types::{
-    ExecuteCommandOptions, InitializeResult, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
-    WorkspaceServerCapabilities,
+    CodeActionOptions, CodeActionKind, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
+    ExecuteCommandOptions, HoverProviderCapability, InitializeResult, OneOf, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkDoneProgressOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
+use crate::handlers::RUN;
 use crate::runs::COMMANDS;
 use crate::session::Session;
+
+/// Behind a property's or header's colon and space, in an interpolation, behind a member's dot.
+const COMPLETION_TRIGGERS: &[&str] = &[":", " ", "{", "."];
 
 /// The answer to `initialize`.
 pub(crate) fn initialize_result(session: &Session, version: &str) -> InitializeResult {
@@ -23,8 +28,26 @@ fn capabilities(session: &Session) -> ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
             open_close: Some(true),
             change: Some(TextDocumentSyncKind::INCREMENTAL),
+            save: Some(TextDocumentSyncSaveOptions::Supported(true)),
             ..TextDocumentSyncOptions::default()
         })),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(COMPLETION_TRIGGERS.iter().map(|c| (*c).to_owned()).collect()),
+            ..CompletionOptions::default()
+        }),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        code_action_provider: Some(if session.action_literals {
+            CodeActionProviderCapability::Options(CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, RUN]),
+                ..CodeActionOptions::default()
+            })
+        } else {
+            CodeActionProviderCapability::Simple(true)
+        }),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: COMMANDS.iter().map(|c| (*c).to_owned()).collect(),
             work_done_progress_options: WorkDoneProgressOptions::default(),

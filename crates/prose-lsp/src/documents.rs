@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dashmap::DashMap;
 use lsp_types::{TextDocumentContentChangeEvent, Url};
-use crate::engine::FileId;
+use prose_ide::{FileId, LineIndex};
 
-use crate::positions::{Encoding, LineStarts};
+use crate::positions::Encoding;
 
 /// One open document.
 #[derive(Debug, Clone)]
@@ -72,14 +72,26 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// The id of a file, new if it has none. Only the main loop may call this.
-    pub(crate) fn intern(&self, key: FileKey) -> FileId {
-        // IMPORTANT: `keys` is written before `ids` is released, so whoever finds an id also finds its key.
-        *self.ids.entry(key.clone()).or_insert_with(|| {
+    /// The id of a file, and whether it is new. Only the main loop may call this.
+    ///
+    /// A path and what its links lead to are one file, known by the name that came first.
+    pub(crate) fn intern(&self, key: FileKey) -> (FileId, bool) {
+        if let Some(id) = self.ids.get(&key) {
+            return (*id, false);
+        }
+        let real = key.path().and_then(|path| path.canonicalize().ok()).map(FileKey::Path).filter(|real| *real != key);
+        let known = real.as_ref().and_then(|real| self.ids.get(real).map(|id| *id));
+        let id = known.unwrap_or_else(|| {
             let id = FileId(self.next_id.fetch_add(1, Ordering::Relaxed));
-            self.keys.insert(id, key);
+            // IMPORTANT: `keys` before `ids`, so whoever finds an id also finds its key.
+            self.keys.insert(id, key.clone());
             id
-        })
+        });
+        if let Some(real) = real {
+            self.ids.insert(real, id);
+        }
+        self.ids.insert(key, id);
+        (id, known.is_none())
     }
 
     /// The id of a known file.
@@ -110,16 +122,29 @@ impl Documents {
         self.open.get(&file).map(|d| d.generation)
     }
 
+    /// All known files' ids, open or not, in the order in which they were first seen.
+    pub(crate) fn files(&self) -> Vec<FileId> {
+        let mut files: Vec<FileId> = self.keys.iter().map(|key| *key.key()).collect();
+        files.sort_unstable();
+        files
+    }
+
+    /// Whether the client has a file of this path open.
+    pub(crate) fn is_open(&self, path: &Path) -> bool {
+        let id = self.ids.get(&FileKey::Path(path.to_owned())).map(|id| *id);
+        id.is_some_and(|id| self.open.contains_key(&id))
+    }
+
     /// All open documents' ids, in the order in which they were first seen.
     pub(crate) fn open_files(&self) -> Vec<FileId> {
         let mut files: Vec<FileId> = self.open.iter().map(|d| *d.key()).collect();
-        files.sort_unstable_by_key(|f| f.0);
+        files.sort_unstable();
         files
     }
 
     /// `didOpen`. Opening an open document replaces it.
     pub(crate) fn open(&self, uri: Url, version: i32, text: String) -> FileId {
-        let file = self.intern(FileKey::new(&uri));
+        let (file, _) = self.intern(FileKey::new(&uri));
         let document = Document { uri, version, generation: self.next_generation(), text: text.into() };
         self.open.insert(file, document);
         file
@@ -157,8 +182,8 @@ pub(crate) fn apply(text: &str, changes: &[TextDocumentContentChangeEvent], enco
     for change in changes {
         match change.range {
             Some(range) => {
-                let range = LineStarts::new(&text).byte_range(&text, range, encoding);
-                text.replace_range(range, &change.text);
+                let range = encoding.text_range(&LineIndex::new(&text), &text, range);
+                text.replace_range(std::ops::Range::<usize>::from(range), &change.text);
             }
             None => text.clone_from(&change.text),
         }
@@ -209,6 +234,19 @@ mod tests {
         assert_eq!(documents.uri(file), Some(spelled.clone()));
         documents.close(&spelled).unwrap();
         assert_eq!(documents.uri(file), Some(uri("file:///work%20space/a-b.prose")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_and_its_target_are_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().canonicalize().unwrap();
+        std::fs::write(folder.join("a.prose"), "").unwrap();
+        std::os::unix::fs::symlink(folder.join("a.prose"), folder.join("link.prose")).unwrap();
+        let documents = Documents::default();
+        let (link, _) = documents.intern(FileKey::Path(folder.join("link.prose")));
+        assert_eq!(documents.intern(FileKey::Path(folder.join("a.prose"))), (link, false));
+        assert_eq!(documents.files(), [link]);
     }
 
     #[test]

@@ -12,7 +12,6 @@
 mod capabilities;
 mod convert;
 mod documents;
-mod engine;
 mod framing;
 mod guard;
 mod handlers;
@@ -20,10 +19,12 @@ mod main_loop;
 mod outbox;
 mod parent;
 mod positions;
+mod project;
 mod runs;
 mod serve;
 mod server;
 mod session;
+mod settings;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

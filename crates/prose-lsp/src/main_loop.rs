@@ -14,22 +14,26 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use lsp_types::{Diagnostic, PublishDiagnosticsParams, TextDocumentContentChangeEvent, Url};
+use lsp_types::{Diagnostic, MessageType, PublishDiagnosticsParams, TextDocumentContentChangeEvent, Url};
+use prose_ide::{Analysis, AnalysisHost, Cancellable, Change, FileContent, FileId};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::convert;
 use crate::documents::{Documents, FileKey};
-use crate::engine::{Analysis, AnalysisHost, Cancellable, Cancelled, FileId};
 use crate::guard::panic_message;
 use crate::outbox::Outbox;
+use crate::project::Project;
 use crate::session::Session;
+use crate::settings::{Lint, Settings};
 use crate::watchdog::Watchdog;
 
 /// Everything that can happen to the main loop.
 pub(crate) enum Event {
     /// `initialize` was answered.
-    Initialized { session: Arc<Session> },
+    Initialized { session: Arc<Session>, settings: Settings },
+    /// `workspace/didChangeConfiguration`.
+    Configured { settings: Settings },
     /// `textDocument/didOpen`.
     Opened { uri: Url, version: i32, text: String },
     /// `textDocument/didChange`.
@@ -38,6 +42,8 @@ pub(crate) enum Event {
     Closed { uri: Url },
     /// `workspace/didChangeWatchedFiles`: the files that are different now on disk.
     DiskChanged { uris: Vec<Url> },
+    /// Files that are not open may have changed on disk, though the client doesn't say so.
+    Stale,
     /// A request that reads the database.
     Query { uri: Url, basis: Basis, query: Box<dyn Query> },
     /// A worker is idle again.
@@ -55,10 +61,12 @@ impl Event {
     fn name(&self) -> &'static str {
         match self {
             Event::Initialized { .. } => "initialized",
+            Event::Configured { .. } => "didChangeConfiguration",
             Event::Opened { .. } => "didOpen",
             Event::Changed { .. } => "didChange",
             Event::Closed { .. } => "didClose",
             Event::DiskChanged { .. } => "didChangeWatchedFiles",
+            Event::Stale => "stale",
             Event::Query { query, .. } => query.name(),
             Event::Idle(_) => "idle",
             Event::Diagnosed { .. } => "diagnosed",
@@ -84,6 +92,8 @@ pub(crate) struct Snapshot {
     pub(crate) analysis: Analysis,
     /// The client's facts.
     pub(crate) session: Arc<Session>,
+    /// Severities as the person wants them.
+    pub(crate) lint: Arc<Lint>,
     /// Names of files. Texts come from `analysis`, so that offsets and texts belong together.
     pub(crate) documents: Arc<Documents>,
 }
@@ -197,7 +207,12 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
             documents,
             outbox,
             session: None,
+            project: Project::default(),
+            settings: Settings::default(),
+            lint: Arc::default(),
             unsynced: BTreeSet::new(),
+            unresolved: BTreeSet::new(),
+            targets: BTreeMap::new(),
             revision: 0,
             undiagnosed: false,
             published: BTreeMap::new(),
@@ -237,7 +252,7 @@ fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
             let run = AssertUnwindSafe(|| query.run(snapshot, file));
             let interrupted = match std::panic::catch_unwind(run) {
                 Ok(Ok(())) => None,
-                Ok(Err(Cancelled { .. })) => Some(Interrupted { file, generation, query }),
+                Ok(Err(_cancelled)) => Some(Interrupted { file, generation, query }),
                 Err(panic) => {
                     let (name, what) = (query.name(), panic_message(&*panic));
                     tracing::error!(name, what, "a query panicked");
@@ -253,7 +268,7 @@ fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
             match std::panic::catch_unwind(AssertUnwindSafe(|| convert::diagnostics(snapshot, file))) {
                 Ok(Ok(items)) => drop(events.send(Event::Diagnosed { file, revision, items })),
                 // The write asks for all diagnostics anew.
-                Ok(Err(Cancelled { .. })) => {}
+                Ok(Err(_cancelled)) => {}
                 Err(panic) => tracing::error!(what = panic_message(&*panic), "diagnostics panicked"),
             }
             Outcome { diagnosis: true, interrupted: None }
@@ -268,8 +283,15 @@ struct Loop {
     outbox: Outbox,
     /// Known from `initialize` on.
     session: Option<Arc<Session>>,
+    project: Project,
+    settings: Settings,
+    lint: Arc<Lint>,
     /// Files whose text in the database is behind.
     unsynced: BTreeSet<FileId>,
+    /// Files whose `use` targets have to be looked for again.
+    unresolved: BTreeSet<FileId>,
+    /// The `use` targets that were last looked for, of files that have any.
+    targets: BTreeMap<FileId, Vec<String>>,
     /// Counts the writes to the database; diagnostics of an older one are stale.
     revision: u64,
     /// The database changed since diagnostics were last asked for.
@@ -309,10 +331,16 @@ impl Loop {
 
     fn turn(&mut self, event: Event) {
         match event {
-            Event::Initialized { session } => self.session = Some(session),
+            Event::Initialized { session, settings } => {
+                self.project = Project::new(&session);
+                self.session = Some(session);
+                self.configure(settings);
+            }
+            Event::Configured { settings } => self.configure(settings),
             Event::Opened { uri, version, text } => {
                 let file = self.documents.open(uri, version, text);
                 self.unsynced.insert(file);
+                self.look_again();
             }
             Event::Changed { uri, version, changes } => {
                 let encoding = self.session.as_ref().map(|s| s.encoding).unwrap_or_default();
@@ -323,6 +351,11 @@ impl Loop {
             }
             Event::Closed { uri } => self.close(&uri),
             Event::DiskChanged { uris } => self.disk_changed(&uris),
+            Event::Stale => {
+                let closed = self.documents.files().into_iter().filter(|file| self.documents.get(*file).is_none());
+                self.unsynced.extend(closed);
+                self.look_again();
+            }
             Event::Query { uri, basis, query } => self.enqueue(&uri, basis, query),
             Event::Idle(outcome) => self.worker_idle(outcome),
             Event::Diagnosed { file, revision, items } => self.publish(file, revision, items),
@@ -333,9 +366,27 @@ impl Loop {
         self.hand_out();
     }
 
+    fn configure(&mut self, settings: Settings) {
+        self.settings = settings;
+        let mut problems = self.project.reload();
+        let (lint, bad_levels) = Lint::new(&self.settings, self.project.config().clone());
+        problems.extend(bad_levels);
+        for problem in problems {
+            self.outbox.show(MessageType::WARNING, format!("OpenProse settings: {problem}"));
+        }
+        if *self.lint != lint {
+            self.lint = Arc::new(lint);
+            // Diagnostics that are on their way have the old severities.
+            self.revision += 1;
+            self.undiagnosed = true;
+        }
+        self.look_again();
+    }
+
     fn close(&mut self, uri: &Url) {
         let Some((file, _)) = self.documents.close(uri) else { return };
         self.unsynced.insert(file);
+        self.look_again();
         if let Some((uri, _, items)) = self.published.remove(&file)
             && !items.is_empty()
         {
@@ -345,12 +396,21 @@ impl Loop {
 
     fn disk_changed(&mut self, uris: &[Url]) {
         for uri in uris {
+            if uri.path().ends_with("/prose.toml") {
+                self.configure(self.settings.clone());
+            }
             if let Some(file) = self.documents.id(uri)
                 && self.documents.get(file).is_none()
             {
                 self.unsynced.insert(file);
             }
         }
+        self.look_again();
+    }
+
+    /// A file may have come or gone: `use` targets may lead elsewhere.
+    fn look_again(&mut self) {
+        self.unresolved.extend(self.targets.keys().copied());
     }
 
     fn enqueue(&mut self, uri: &Url, basis: Basis, mut query: Box<dyn Query>) {
@@ -387,20 +447,65 @@ impl Loop {
         self.hand_out();
     }
 
-    /// Writes what has changed. Waits until every reader has noticed the cancellation.
+    /// Writes what has changed, and what `use` targets lead to. Waits until every reader has noticed the cancellation.
     fn sync(&mut self) {
-        if self.unsynced.is_empty() {
+        if self.unsynced.is_empty() && self.unresolved.is_empty() {
             return;
         }
-        for file in std::mem::take(&mut self.unsynced) {
-            let text = match self.documents.get(file) {
-                Some(document) => Some(document.text),
-                None => self.documents.key(file).and_then(read_from_disk),
-            };
-            self.host.set_file(file, text);
+        // Every round brings the files that the round before has found to be used; each file is read once.
+        while !self.unsynced.is_empty() || !self.unresolved.is_empty() {
+            let mut change = Change::new();
+            for file in std::mem::take(&mut self.unsynced) {
+                let Some(key) = self.documents.key(file) else { continue };
+                let content = match self.documents.get(file) {
+                    Some(document) => FileContent::Text(document.text),
+                    None => self.project.read(&key),
+                };
+                change.files.push((file, self.project.display(&key), content));
+                self.unresolved.insert(file);
+            }
+            self.host.apply_change(change);
+            let change = self.resolve_uses();
+            if !change.resolutions.is_empty() {
+                self.host.apply_change(change);
+            }
         }
         self.revision += 1;
         self.undiagnosed = true;
+    }
+
+    fn resolve_uses(&mut self) -> Change {
+        let mut change = Change::new();
+        for file in std::mem::take(&mut self.unresolved) {
+            let Some(key) = self.documents.key(file) else { continue };
+            // IMPORTANT: the snapshot ends with this statement, before the next write. Only this thread writes, so
+            // the question can't be cancelled.
+            let Ok(targets) = self.host.analysis().use_targets(file) else { continue };
+            if targets.is_empty() && self.targets.remove(&file).is_none() {
+                continue;
+            }
+            let documents = Arc::clone(&self.documents);
+            let is_open = |path: &std::path::Path| documents.is_open(path);
+            let mut resolutions = Vec::new();
+            for target in &targets {
+                let found = self.project.resolve(target, &key, &is_open).map(|found| self.enter(found));
+                resolutions.push((target.clone(), found));
+            }
+            change.resolve(file, resolutions);
+            if !targets.is_empty() {
+                self.targets.insert(file, targets);
+            }
+        }
+        change
+    }
+
+    /// The id of a used file; one that is new will be read.
+    fn enter(&mut self, key: FileKey) -> FileId {
+        let (file, new) = self.documents.intern(key);
+        if new {
+            self.unsynced.insert(file);
+        }
+        file
     }
 
     fn hand_out(&mut self) {
@@ -411,8 +516,12 @@ impl Loop {
             if matches!(task, Task::Diagnose { .. }) {
                 self.diagnosing += 1;
             }
-            let snapshot =
-                Snapshot { analysis: self.host.analysis(), session, documents: Arc::clone(&self.documents) };
+            let snapshot = Snapshot {
+                analysis: self.host.analysis(),
+                session,
+                lint: Arc::clone(&self.lint),
+                documents: Arc::clone(&self.documents),
+            };
             if self.tasks.send((task, snapshot)).is_err() {
                 return;
             }
@@ -448,9 +557,4 @@ impl Loop {
             self.published.insert(file, news);
         }
     }
-}
-
-fn read_from_disk(key: FileKey) -> Option<Arc<str>> {
-    let bytes = std::fs::read(key.path()?).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into())
 }

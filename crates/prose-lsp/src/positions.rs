@@ -5,6 +5,7 @@
 //! a character to the character's start.
 
 use lsp_types::{Position, PositionEncodingKind, Range};
+use prose_ide::{LineCol, LineIndex, TextRange, TextSize};
 
 /// How `Position::character` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,83 +33,39 @@ impl Encoding {
             Encoding::Utf16 => PositionEncodingKind::UTF16,
         }
     }
-}
 
-/// Where the lines of one text start. Valid only together with the very text it was made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LineStarts {
-    /// Byte offsets; the first is 0.
-    starts: Vec<usize>,
-}
-
-impl LineStarts {
-    /// Finds all line starts of `text`.
-    pub(crate) fn new(text: &str) -> LineStarts {
-        let bytes = text.as_bytes();
-        let ends = bytes.iter().enumerate().filter(|&(i, &b)| match b {
-            b'\n' => true,
-            b'\r' => bytes.get(i + 1) != Some(&b'\n'),
-            _ => false,
-        });
-        LineStarts { starts: std::iter::once(0).chain(ends.map(|(i, _)| i + 1)).collect() }
-    }
-
-    /// The byte offset of a position; always on a character boundary of `text`.
-    pub(crate) fn offset(&self, text: &str, position: Position, encoding: Encoding) -> usize {
-        let line = position.line as usize;
-        let Some(&start) = self.starts.get(line) else { return text.len() };
-        let end = self.starts.get(line + 1).copied().unwrap_or(text.len());
-        let content = text[start..end].trim_end_matches(['\r', '\n']);
-        let wanted = position.character as usize;
-        match encoding {
-            Encoding::Utf8 => start + floor_char_boundary(content, wanted),
-            Encoding::Utf16 => {
-                let mut units = 0;
-                for (i, c) in content.char_indices() {
-                    units += c.len_utf16();
-                    if units > wanted {
-                        return start + i;
-                    }
-                }
-                start + content.len()
-            }
+    /// The byte offset of a position; always on a character boundary of `text`, of which `index` was made.
+    pub(crate) fn offset(self, index: &LineIndex, text: &str, position: Position) -> TextSize {
+        let position = LineCol { line: position.line, col: position.character };
+        match self {
+            Encoding::Utf8 => index.offset_utf8(text, position),
+            Encoding::Utf16 => index.offset_utf16(text, position),
         }
     }
 
-    /// The position of a byte offset. One past the end counts as the end, one inside a character as its start.
-    pub(crate) fn position(&self, text: &str, offset: usize, encoding: Encoding) -> Position {
-        let offset = floor_char_boundary(text, offset);
-        let line = self.starts.partition_point(|&start| start <= offset) - 1;
-        let before = &text[self.starts[line]..offset];
-        let character = match encoding {
-            Encoding::Utf8 => before.len(),
-            Encoding::Utf16 => before.encode_utf16().count(),
+    /// The position of a byte offset.
+    pub(crate) fn position(self, index: &LineIndex, text: &str, offset: TextSize) -> Position {
+        let LineCol { line, col } = match self {
+            Encoding::Utf8 => index.utf8(offset),
+            Encoding::Utf16 => index.utf16(text, offset),
         };
-        Position { line: line as u32, character: character as u32 }
+        Position { line, character: col }
     }
 
     /// The byte range of an LSP range; one whose ends are swapped is put right.
-    pub(crate) fn byte_range(&self, text: &str, range: Range, encoding: Encoding) -> std::ops::Range<usize> {
-        let a = self.offset(text, range.start, encoding);
-        let b = self.offset(text, range.end, encoding);
-        a.min(b)..a.max(b)
+    pub(crate) fn text_range(self, index: &LineIndex, text: &str, range: Range) -> TextRange {
+        let a = self.offset(index, text, range.start);
+        let b = self.offset(index, text, range.end);
+        TextRange::new(a.min(b), a.max(b))
     }
 
     /// The LSP range of a byte range.
-    pub(crate) fn range(&self, text: &str, range: std::ops::Range<usize>, encoding: Encoding) -> Range {
+    pub(crate) fn range(self, index: &LineIndex, text: &str, range: TextRange) -> Range {
         Range {
-            start: self.position(text, range.start, encoding),
-            end: self.position(text, range.end, encoding),
+            start: self.position(index, text, range.start()),
+            end: self.position(index, text, range.end()),
         }
     }
-}
-
-fn floor_char_boundary(text: &str, offset: usize) -> usize {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 #[cfg(test)]
@@ -119,8 +76,8 @@ mod tests {
         Position { line, character }
     }
 
-    fn offset(text: &str, line: u32, character: u32, encoding: Encoding) -> usize {
-        LineStarts::new(text).offset(text, at(line, character), encoding)
+    fn offset(text: &str, line: u32, character: u32, encoding: Encoding) -> u32 {
+        encoding.offset(&LineIndex::new(text), text, at(line, character)).into()
     }
 
     #[test]
@@ -131,12 +88,6 @@ mod tests {
         assert_eq!(Encoding::negotiate(Some(&[])), Encoding::Utf16);
         assert_eq!(Encoding::negotiate(Some(&[utf32])), Encoding::Utf16);
         assert_eq!(Encoding::negotiate(Some(&[utf16, utf8])), Encoding::Utf8);
-    }
-
-    #[test]
-    fn every_line_end_counts_once() {
-        let text = "a\nb\r\nc\rd\n\r\n\re";
-        assert_eq!(LineStarts::new(text).starts, [0, 2, 5, 7, 9, 11, 12]);
     }
 
     #[test]
@@ -161,13 +112,16 @@ mod tests {
     #[test]
     fn positions_that_do_not_exist_are_clamped() {
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
-            let text = "ab\r\ncd\n";
-            assert_eq!(offset(text, 0, 99, encoding), 2, "before the line end, not after it");
-            assert_eq!(offset(text, 1, u32::MAX, encoding), 6);
-            assert_eq!(offset(text, 2, 0, encoding), 7, "the empty last line exists");
-            assert_eq!(offset(text, 2, 5, encoding), 7);
-            assert_eq!(offset(text, 3, 0, encoding), 7);
-            assert_eq!(offset(text, u32::MAX, u32::MAX, encoding), 7);
+            for text in ["ab\r\ncd\n", "äb\ncdé\r"] {
+                let end = text.len() as u32;
+                let first = text.find(['\r', '\n']).unwrap() as u32;
+                assert_eq!(offset(text, 0, 99, encoding), first, "before the line end, not after it");
+                assert_eq!(offset(text, 1, u32::MAX, encoding), end - 1);
+                assert_eq!(offset(text, 2, 0, encoding), end, "the empty last line exists");
+                assert_eq!(offset(text, 2, 5, encoding), end);
+                assert_eq!(offset(text, 3, 0, encoding), end);
+                assert_eq!(offset(text, u32::MAX, u32::MAX, encoding), end);
+            }
             assert_eq!(offset("", 0, 0, encoding), 0);
             assert_eq!(offset("", 1, 1, encoding), 0);
         }
@@ -177,22 +131,23 @@ mod tests {
     fn a_swapped_range_is_put_right() {
         let text = "abcdef";
         let range = Range { start: at(0, 4), end: at(0, 1) };
-        assert_eq!(LineStarts::new(text).byte_range(text, range, Encoding::Utf16), 1..4);
+        let range = Encoding::Utf16.text_range(&LineIndex::new(text), text, range);
+        assert_eq!(range, TextRange::new(1.into(), 4.into()));
     }
 
     #[test]
     fn every_character_boundary_goes_there_and_back() {
         let text = "sess\u{200b}ion \"🦀 é\"\r\n\r\tü\n👩‍👩‍👧 \u{feff}x\n";
-        let lines = LineStarts::new(text);
+        let index = LineIndex::new(text);
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
             for (i, c) in text.char_indices() {
-                let position = lines.position(text, i, encoding);
-                let line_end = c == '\n' && text.as_bytes().get(i.wrapping_sub(1)) == Some(&b'\r');
+                let position = encoding.position(&index, text, TextSize::from(i as u32));
+                let split = c == '\n' && text.as_bytes().get(i.wrapping_sub(1)) == Some(&b'\r');
                 // Between CR and LF there is no position: it reads back as the line's end.
-                let want = if line_end { i - 1 } else { i };
-                assert_eq!(lines.offset(text, position, encoding), want, "offset {i} {encoding:?}");
+                let want = if split { i - 1 } else { i };
+                assert_eq!(usize::from(encoding.offset(&index, text, position)), want, "{i} {encoding:?}");
             }
-            assert_eq!(lines.position(text, text.len() + 10, encoding), at(4, 0));
+            assert_eq!(encoding.position(&index, text, TextSize::from(text.len() as u32 + 10)), at(4, 0));
         }
     }
 }

@@ -113,6 +113,7 @@ pub(crate) async fn serve_with(
         events: events.clone(),
         runs: Arc::clone(&runs),
         session: OnceLock::new(),
+        settings: Arc::default(),
         parent: parents,
         version: config.version,
     };

@@ -1,28 +1,38 @@
 //! The tower-lsp side: one short method per message.
 //!
-//! IMPORTANT: every method sends its one event before its first await (see `guard.rs`), and none awaits the client.
+//! IMPORTANT: every method sends its event before its first await (see `guard.rs`), and none awaits the client.
 
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
+use lsp_types::request::WorkspaceConfiguration;
 use lsp_types::{
-    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams, MessageType, Url,
+    CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams, CompletionResponse,
+    ConfigurationItem, ConfigurationParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    DocumentSymbolParams,
+    DocumentSymbolResponse, ExecuteCommandParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
+    InitializeParams, InitializeResult, InitializedParams, Location, MessageType, ReferenceParams, Url,
     WorkDoneProgressCancelParams,
 };
+use prose_ide::{Cancellable, FileId};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::LanguageServer;
 
 use crate::capabilities::initialize_result;
-use crate::engine::{Cancellable, FileId};
 use crate::handlers;
 use crate::handlers::{ViewText, ViewTextParams};
 use crate::main_loop::{self, Basis, Event, Snapshot};
 use crate::outbox::Outbox;
 use crate::runs::{Command, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
+use crate::settings::Settings;
+
+/// How long a client may take to answer `workspace/configuration`.
+const SETTINGS_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server as tower-lsp sees it.
 pub(crate) struct Backend {
@@ -30,6 +40,7 @@ pub(crate) struct Backend {
     pub(crate) events: Sender<Event>,
     pub(crate) runs: Arc<Runs>,
     pub(crate) session: OnceLock<Arc<Session>>,
+    pub(crate) settings: Arc<Mutex<Settings>>,
     /// Is told the editor's process id.
     pub(crate) parent: watch::Sender<Option<u32>>,
     pub(crate) version: String,
@@ -58,6 +69,10 @@ impl Backend {
         self.session.get().ok_or_else(|| refused("not initialized"))
     }
 
+    fn settings(&self) -> Settings {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// `prose/viewText`.
     pub(crate) async fn view_text(&self, params: ViewTextParams) -> Result<ViewText> {
         self.read("viewText", Basis::Document, params.uri, handlers::view_text).await
@@ -68,11 +83,30 @@ impl Backend {
         self.runs.cancel_by_token(&params.token);
     }
 
+    fn reader(&self) -> SettingsReader {
+        let (outbox, events) = (self.outbox.clone(), self.events.clone());
+        SettingsReader { outbox, events, settings: Arc::clone(&self.settings) }
+    }
+
+    /// Asks the client for its section `prose`, in a task of its own.
+    fn pull_settings(&self) {
+        let reader = self.reader();
+        tokio::spawn(async move {
+            let item = ConfigurationItem { scope_uri: None, section: Some("prose".to_owned()) };
+            let params = ConfigurationParams { items: vec![item] };
+            match reader.outbox.ask::<WorkspaceConfiguration>(params, SETTINGS_PATIENCE).await {
+                Ok(sections) => reader.take(sections.first().unwrap_or(&Value::Null)),
+                Err(error) => tracing::info!(%error, "the client's settings are not known"),
+            }
+        });
+    }
+
     async fn run(&self, args: RunArgs) -> Result<Value> {
         let session = self.session()?;
-        let how = Runs::how(session, Some(&args));
+        let how = Runs::how(session, &self.settings(), Some(&args));
         Runs::check_trust(session, how.backend.as_deref())?;
         let version = args.version;
+        self.send(Event::Stale);
         let program =
             self.read("run", Basis::Document, args.uri, move |s, f| handlers::program(s, f, version)).await?;
         let request = StartRequest { bundle: program.bundle, path: program.path, inputs: args.inputs, how };
@@ -85,7 +119,7 @@ impl Backend {
         match command {
             Command::Run(args) => self.run(args).await,
             Command::Resume(args) => {
-                let how = Runs::how(session, None);
+                let how = Runs::how(session, &self.settings(), None);
                 Runs::check_trust(session, how.backend.as_deref())?;
                 Ok(json!({ "runId": self.runs.resume(args.run_id, how).await? }))
             }
@@ -96,15 +130,37 @@ impl Backend {
     }
 }
 
+/// Takes over settings that the client sent.
+struct SettingsReader {
+    outbox: Outbox,
+    events: Sender<Event>,
+    settings: Arc<Mutex<Settings>>,
+}
+
+impl SettingsReader {
+    fn take(&self, section: &Value) {
+        match Settings::read(section) {
+            Ok(None) => {}
+            Ok(Some(settings)) => {
+                settings.clone_into(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
+                // Fails only when the main loop is gone.
+                let _ = self.events.send(Event::Configured { settings });
+            }
+            Err(problem) => self.outbox.show(MessageType::WARNING, problem),
+        }
+    }
+}
+
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        let (session, problem) = Session::new(&params);
+        let (session, settings, problem) = Session::new(&params);
         let session = Arc::new(session);
         if self.session.set(Arc::clone(&session)).is_err() {
             return Err(Error::invalid_request());
         }
-        self.send(Event::Initialized { session: Arc::clone(&session) });
+        settings.clone_into(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
+        self.send(Event::Initialized { session: Arc::clone(&session), settings });
         self.runs.begin(Arc::clone(&session));
         self.parent.send_replace(params.process_id);
         if let Some(problem) = problem {
@@ -114,8 +170,20 @@ impl LanguageServer for Backend {
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        if self.session.get().is_some_and(|s| s.watches_files) {
+        let Some(session) = self.session.get() else { return };
+        if session.watches_files {
             tokio::spawn(handlers::watch_files(self.outbox.clone()));
+        }
+        if session.configuration {
+            self.pull_settings();
+        }
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        match params.settings.get("prose") {
+            Some(section) => self.reader().take(section),
+            None if self.session.get().is_some_and(|s| s.configuration) => self.pull_settings(),
+            None => {}
         }
     }
 
@@ -134,12 +202,50 @@ impl LanguageServer for Backend {
         self.send(Event::Changed { uri, version, changes: params.content_changes });
     }
 
+    async fn did_save(&self, _: DidSaveTextDocumentParams) {
+        self.send(Event::Stale);
+    }
+
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         self.send(Event::Closed { uri: params.text_document.uri });
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
         self.send(Event::DiskChanged { uris: params.changes.into_iter().map(|c| c.uri).collect() });
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("hover", Basis::Position, uri, move |s, f| handlers::hover(s, f, &params)).await
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let uri = params.text_document_position.text_document.uri.clone();
+        self.read("completion", Basis::Position, uri, move |s, f| handlers::completion(s, f, &params)).await
+    }
+
+    async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("definition", Basis::Position, uri, move |s, f| handlers::definition(s, f, &params)).await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        let uri = params.text_document_position.text_document.uri.clone();
+        self.read("references", Basis::Position, uri, move |s, f| handlers::references(s, f, &params)).await
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        let uri = params.text_document.uri;
+        self.read("documentSymbol", Basis::Document, uri, handlers::document_symbols).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.read("codeLens", Basis::Document, params.text_document.uri, handlers::code_lenses).await
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        let uri = params.text_document.uri.clone();
+        self.read("codeAction", Basis::Position, uri, move |s, f| handlers::code_actions(s, f, &params)).await
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

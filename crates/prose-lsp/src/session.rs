@@ -7,20 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::positions::Encoding;
-
-/// `initializationOptions`; every key is optional, unknown keys are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Options {
-    /// Whether the person trusts this workspace. Nothing but `simulate` runs without it.
-    pub(crate) trusted: bool,
-    /// Backend for runs that name none.
-    pub(crate) backend: Option<String>,
-    /// Severities by code: `error`, `warning`, `hint`, `off`.
-    pub(crate) lint: std::collections::BTreeMap<String, String>,
-    /// Sessions at a time in one run.
-    pub(crate) max_parallel: Option<u32>,
-}
+use crate::settings::Settings;
 
 /// `capabilities.experimental.prose`: what the client can be sent beyond the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -38,14 +25,19 @@ pub(crate) struct Extensions {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Session {
     pub(crate) encoding: Encoding,
-    pub(crate) options: Options,
+    /// Whether the person trusts this workspace. Nothing but `simulate` runs without it.
+    pub(crate) trusted: bool,
     pub(crate) extensions: Extensions,
     /// Workspace folders on disk, the first is the main one.
     pub(crate) folders: Vec<PathBuf>,
     /// Completion items may be snippets.
     pub(crate) snippets: bool,
-    /// Hover and completion docs may be Markdown.
+    /// Hovers may be Markdown.
     pub(crate) markdown: bool,
+    /// Documentation of proposals may be Markdown.
+    pub(crate) completion_markdown: bool,
+    /// Definitions may be links.
+    pub(crate) definition_links: bool,
     /// `window/workDoneProgress/create` may be sent.
     pub(crate) work_done_progress: bool,
     /// Document symbols may be a tree.
@@ -54,8 +46,8 @@ pub(crate) struct Session {
     pub(crate) action_literals: bool,
     /// `DiagnosticRelatedInformation` is shown.
     pub(crate) related_information: bool,
-    /// `codeDescription` is shown.
-    pub(crate) code_description: bool,
+    /// Diagnostics may be tagged.
+    pub(crate) diagnostic_tags: bool,
     /// `workspace/didChangeWatchedFiles` can be registered.
     pub(crate) watches_files: bool,
     /// `workspace/configuration` can be asked.
@@ -63,8 +55,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Reads `initialize`. Malformed options count as absent; the second part says what was wrong with them.
-    pub(crate) fn new(params: &InitializeParams) -> (Session, Option<String>) {
+    /// Reads `initialize`: the facts, and the settings that the session begins with. Malformed
+    /// `initializationOptions` count as absent; the third part says what was wrong with them.
+    pub(crate) fn new(params: &InitializeParams) -> (Session, Settings, Option<String>) {
         let capabilities = &params.capabilities;
         let text = capabilities.text_document.as_ref();
         let window = capabilities.window.as_ref();
@@ -73,22 +66,20 @@ impl Session {
         let hover = text.and_then(|t| t.hover.as_ref());
         let publish = text.and_then(|t| t.publish_diagnostics.as_ref());
         let offered = capabilities.general.as_ref().and_then(|g| g.position_encodings.as_deref());
-        let (options, problem) = match params.initialization_options.as_ref().filter(|o| !o.is_null()) {
-            None => (Options::default(), None),
-            Some(options) => match Options::deserialize(options) {
-                Ok(options) => (options, None),
-                Err(e) => (Options::default(), Some(format!("initializationOptions ignored: {e}"))),
-            },
+        let markdown = |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|f| f.contains(&MarkupKind::Markdown));
+        let options = params.initialization_options.as_ref().unwrap_or(&Value::Null);
+        let (trusted, settings, problem) = match Options::read(options) {
+            Ok((trusted, settings)) => (trusted, settings, None),
+            Err(e) => (false, Settings::default(), Some(format!("initializationOptions: {e}"))),
         };
         let session = Session {
             encoding: Encoding::negotiate(offered),
-            options,
+            trusted,
             extensions: extensions(capabilities.experimental.as_ref()),
             folders: folders(params),
             snippets: completion.and_then(|c| c.snippet_support) == Some(true),
-            markdown: hover
-                .and_then(|h| h.content_format.as_ref())
-                .is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
+            markdown: markdown(hover.and_then(|h| h.content_format.as_ref())),
+            completion_markdown: markdown(completion.and_then(|c| c.documentation_format.as_ref())),
             work_done_progress: window.and_then(|w| w.work_done_progress) == Some(true),
             symbol_tree: text
                 .and_then(|t| t.document_symbol.as_ref())
@@ -98,14 +89,30 @@ impl Session {
                 .and_then(|t| t.code_action.as_ref())
                 .is_some_and(|a| a.code_action_literal_support.is_some()),
             related_information: publish.and_then(|p| p.related_information) == Some(true),
-            code_description: publish.and_then(|p| p.code_description_support) == Some(true),
+            diagnostic_tags: publish.is_some_and(|p| p.tag_support.is_some()),
+            definition_links: text.and_then(|t| t.definition.as_ref()).and_then(|d| d.link_support) == Some(true),
             watches_files: workspace
                 .and_then(|w| w.did_change_watched_files.as_ref())
                 .and_then(|d| d.dynamic_registration)
                 == Some(true),
             configuration: workspace.and_then(|w| w.configuration) == Some(true),
         };
-        (session, problem)
+        (session, settings, problem)
+    }
+}
+
+/// `initializationOptions`: [`Settings`] and trust.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Options {
+    trusted: bool,
+}
+
+impl Options {
+    fn read(value: &Value) -> Result<(bool, Settings), String> {
+        let Some(settings) = Settings::read(value)? else { return Ok((false, Settings::default())) };
+        let options = Options::deserialize(value).map_err(|e| format!("settings ignored: {e}"))?;
+        Ok((options.trusted, settings))
     }
 }
 
@@ -131,37 +138,40 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn session(params: Value) -> (Session, Option<String>) {
+    fn session(params: Value) -> (Session, Settings, Option<String>) {
         Session::new(&serde_json::from_value(params).unwrap())
     }
 
     #[test]
     fn a_bare_client_gets_the_cautious_defaults() {
-        let (session, problem) = session(json!({ "capabilities": {} }));
-        assert_eq!(session, Session::default());
-        assert_eq!(problem, None);
-        assert!(!session.options.trusted);
+        let defaults = (Session::default(), Settings::default(), None);
+        assert_eq!(session(json!({ "capabilities": {} })), defaults);
+        assert_eq!(session(json!({ "capabilities": {}, "initializationOptions": null })), defaults);
+        assert!(!defaults.0.trusted);
     }
 
     #[test]
     fn options_and_extensions_are_read() {
-        let (session, problem) = session(json!({
+        let (session, settings, problem) = session(json!({
             "capabilities": { "experimental": { "prose": { "runEvent": true, "input": 1 } } },
             "initializationOptions": { "trusted": true, "backend": "claude", "maxParallel": 3, "new": {} },
             "workspaceFolders": [{ "uri": "file:///w", "name": "w" }, { "uri": "vscode-vfs:/x", "name": "x" }],
         }));
         assert_eq!(problem, None);
-        assert!(session.options.trusted);
-        assert_eq!(session.options.max_parallel, Some(3));
+        assert!(session.trusted);
+        assert_eq!(settings.max_parallel, Some(3));
         assert_eq!(session.extensions, Extensions { run_event: true, ..Extensions::default() });
         assert_eq!(session.folders, [PathBuf::from("/w")]);
     }
 
     #[test]
     fn malformed_options_never_grant_trust() {
-        let options = json!({ "trusted": true, "maxParallel": "many" });
-        let (session, problem) = session(json!({ "capabilities": {}, "initializationOptions": options }));
-        assert!(!session.options.trusted);
-        assert!(problem.is_some());
+        for options in [json!({ "trusted": true, "maxParallel": "many" }), json!({ "trusted": 1 }), json!([true])] {
+            let (session, settings, problem) =
+                session(json!({ "capabilities": {}, "initializationOptions": options }));
+            assert!(!session.trusted);
+            assert_eq!(settings, Settings::default());
+            assert!(problem.is_some());
+        }
     }
 }

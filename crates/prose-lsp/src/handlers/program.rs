@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prose_model::Bundle;
+use prose_ide::{Bundle, Cancellable, Diagnostic, FileId, Severity};
 use tower_lsp::jsonrpc::Result;
 
-use crate::engine::{Cancellable, FileId};
+use crate::convert::Places;
 use crate::main_loop::Snapshot;
 use crate::runs::refused;
 
@@ -39,9 +39,24 @@ pub(crate) fn program(snapshot: &Snapshot, file: FileId, version: Option<i32>) -
         .unwrap_or_default();
     let bundle = match snapshot.analysis.bundle(file)? {
         Ok(bundle) => bundle,
-        Err(problems) => {
-            return Ok(Err(refused(format!("{name} can't be run: {}", problems.join("; ")))));
-        }
+        Err(problems) => return Ok(Err(refused(explain(snapshot, &name, &problems)?))),
     };
     Ok(Ok(Runnable { bundle, path, name }))
+}
+
+/// Why a program can't be run: the first errors, with their places.
+fn explain(snapshot: &Snapshot, name: &str, problems: &[Diagnostic]) -> Cancellable<String> {
+    const SHOWN: usize = 3;
+    let errors: Vec<_> = problems.iter().filter(|p| p.severity == Severity::Error).collect();
+    let mut places = Places::new(snapshot);
+    let mut lines = vec![format!("{name} can't be run:")];
+    for error in errors.iter().take(SHOWN) {
+        let line = places.lines(error.file)?.range(error.range).start.line + 1;
+        let path = snapshot.analysis.file_path(error.file)?.unwrap_or_default();
+        lines.push(format!("{path}:{line}: {} {}", error.code, error.message));
+    }
+    if errors.len() > SHOWN {
+        lines.push(format!("and {} more", errors.len() - SHOWN));
+    }
+    Ok(lines.join("\n"))
 }

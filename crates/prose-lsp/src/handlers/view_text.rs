@@ -1,8 +1,8 @@
-use lsp_types::{TextDocumentIdentifier, Url};
+use lsp_types::Url;
+use prose_ide::{Cancellable, FileId};
 use serde::{Deserialize, Serialize};
 use tower_lsp::jsonrpc::Result;
 
-use crate::engine::{Cancellable, FileId};
 use crate::main_loop::Snapshot;
 
 /// Parameters of `prose/viewText`.
@@ -10,12 +10,6 @@ use crate::main_loop::Snapshot;
 pub(crate) struct ViewTextParams {
     /// The document.
     pub(crate) uri: Url,
-}
-
-impl From<TextDocumentIdentifier> for ViewTextParams {
-    fn from(document: TextDocumentIdentifier) -> ViewTextParams {
-        ViewTextParams { uri: document.uri }
-    }
 }
 
 /// Answer of `prose/viewText`.
@@ -29,6 +23,6 @@ pub(crate) struct ViewText {
 
 /// `prose/viewText`: what the server sees, for tests and bug reports.
 pub(crate) fn view_text(snapshot: &Snapshot, file: FileId) -> Cancellable<Result<ViewText>> {
-    let text = snapshot.analysis.file_text(file)?.to_string();
-    Ok(Ok(ViewText { text, tree: String::new() }))
+    let text = snapshot.analysis.file_text(file)?.unwrap_or_default().to_string();
+    Ok(Ok(ViewText { text, tree: snapshot.analysis.view_tree(file)? }))
 }

@@ -10,10 +10,10 @@ use crate::outbox::Outbox;
 /// How long a client may take to register.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks the client to tell when program files change on disk.
+/// Asks the client to tell when program files and configuration change on disk.
 pub(crate) async fn watch_files(outbox: Outbox) {
-    let glob_pattern = GlobPattern::String("**/*.prose".to_owned());
-    let watchers = vec![FileSystemWatcher { glob_pattern, kind: None }];
+    let watch = |glob: &str| FileSystemWatcher { glob_pattern: GlobPattern::String(glob.to_owned()), kind: None };
+    let watchers = vec![watch("**/*.prose"), watch("**/prose.toml")];
     let options = DidChangeWatchedFilesRegistrationOptions { watchers };
     let registration = Registration {
         id: "prose-files".to_owned(),

@@ -29,6 +29,7 @@ use self::protocol::{InputParams, InputRequest};
 use self::report::{Launch, Report, Wants};
 use crate::outbox::Outbox;
 use crate::session::Session;
+use crate::settings::Settings;
 
 /// How long a client may take to answer `window/workDoneProgress/create`.
 const PROGRESS_PATIENCE: Duration = Duration::from_secs(10);
@@ -97,7 +98,7 @@ impl Runs {
 
     /// Refuses what the person has not allowed. `backend` is the one asked for, by the command or the configuration.
     pub(crate) fn check_trust(session: &Session, backend: Option<&str>) -> Result<(), Error> {
-        if session.options.trusted || backend == Some(SIMULATE) {
+        if session.trusted || backend == Some(SIMULATE) {
             return Ok(());
         }
         Err(refused(
@@ -106,15 +107,15 @@ impl Runs {
     }
 
     /// Choices of a start or resume.
-    pub(crate) fn how(session: &Session, args: Option<&RunArgs>) -> How {
-        let backend = args.and_then(|a| a.backend.clone()).or_else(|| session.options.backend.clone());
+    pub(crate) fn how(session: &Session, settings: &Settings, args: Option<&RunArgs>) -> How {
+        let backend = args.and_then(|a| a.backend.clone()).or_else(|| settings.backend.clone());
         How {
             folder: session.folders.first().cloned(),
             backend,
             state: args.and_then(|a| a.state.clone()),
             mock: args.and_then(|a| a.mock.clone()),
-            max_parallel: session.options.max_parallel,
-            trusted: session.options.trusted,
+            max_parallel: settings.max_parallel,
+            trusted: session.trusted,
         }
     }
 

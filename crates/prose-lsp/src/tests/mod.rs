@@ -1,6 +1,7 @@
 //! Whole sessions over in-memory pipes.
 
 mod faults;
+mod features;
 mod runs;
 mod session;
 mod sync;

@@ -1,0 +1,100 @@
+use lsp_types::{
+    DocumentSymbol, DocumentSymbolResponse, GotoDefinitionParams, GotoDefinitionResponse, Location, ReferenceParams,
+    SymbolInformation, Url,
+};
+use prose_ide::{Cancellable, FileId, FilePosition, SymbolNode};
+use tower_lsp::jsonrpc::Result;
+
+use crate::convert::{Lines, Places, symbol_kind};
+use crate::main_loop::Snapshot;
+
+/// `textDocument/definition`
+pub(crate) fn definition(
+    snapshot: &Snapshot,
+    file: FileId,
+    params: &GotoDefinitionParams,
+) -> Cancellable<Result<Option<GotoDefinitionResponse>>> {
+    let mut places = Places::new(snapshot);
+    let offset = places.lines(file)?.offset(params.text_document_position_params.position);
+    let Some(found) = snapshot.analysis.goto_definition(FilePosition { file, offset })? else { return Ok(Ok(None)) };
+    let origin = places.lines(file)?.range(found.range);
+    let mut links = Vec::new();
+    for target in &found.info {
+        links.extend(places.link(origin, target)?);
+    }
+    if snapshot.session.definition_links {
+        return Ok(Ok(Some(GotoDefinitionResponse::Link(links))));
+    }
+    let location = |link: lsp_types::LocationLink| Location { uri: link.target_uri, range: link.target_selection_range };
+    Ok(Ok(Some(GotoDefinitionResponse::Array(links.into_iter().map(location).collect()))))
+}
+
+/// `textDocument/references`
+pub(crate) fn references(
+    snapshot: &Snapshot,
+    file: FileId,
+    params: &ReferenceParams,
+) -> Cancellable<Result<Option<Vec<Location>>>> {
+    let mut places = Places::new(snapshot);
+    let offset = places.lines(file)?.offset(params.text_document_position.position);
+    let position = FilePosition { file, offset };
+    let found = snapshot.analysis.references(position, params.context.include_declaration)?;
+    let mut locations = Vec::new();
+    for place in found {
+        locations.extend(places.location(place)?);
+    }
+    Ok(Ok(Some(locations)))
+}
+
+/// `textDocument/documentSymbol`
+pub(crate) fn document_symbols(
+    snapshot: &Snapshot,
+    file: FileId,
+) -> Cancellable<Result<Option<DocumentSymbolResponse>>> {
+    let lines = Lines::new(snapshot, file)?;
+    let symbols = snapshot.analysis.document_symbols(file)?;
+    if snapshot.session.symbol_tree {
+        let tree = symbols.into_iter().map(|symbol| nested(&lines, symbol)).collect();
+        return Ok(Ok(Some(DocumentSymbolResponse::Nested(tree))));
+    }
+    let Some(uri) = snapshot.documents.uri(file) else { return Ok(Ok(None)) };
+    let mut out = Vec::new();
+    flat(&lines, &uri, None, symbols, &mut out);
+    Ok(Ok(Some(DocumentSymbolResponse::Flat(out))))
+}
+
+#[allow(deprecated)] // `deprecated` is a field without a default.
+fn nested(lines: &Lines, symbol: SymbolNode) -> DocumentSymbol {
+    let children: Vec<_> = symbol.children.into_iter().map(|child| nested(lines, child)).collect();
+    DocumentSymbol {
+        name: symbol.name,
+        detail: symbol.detail,
+        kind: symbol_kind(symbol.kind),
+        tags: None,
+        deprecated: None,
+        range: lines.range(symbol.full_range),
+        selection_range: lines.range(symbol.focus_range),
+        children: (!children.is_empty()).then_some(children),
+    }
+}
+
+#[allow(deprecated)] // As above.
+fn flat(
+    lines: &Lines,
+    uri: &Url,
+    container: Option<&str>,
+    symbols: Vec<SymbolNode>,
+    out: &mut Vec<SymbolInformation>,
+) {
+    for symbol in symbols {
+        out.push(SymbolInformation {
+            name: symbol.name.clone(),
+            kind: symbol_kind(symbol.kind),
+            tags: None,
+            deprecated: None,
+            location: Location { uri: uri.clone(), range: lines.range(symbol.full_range) },
+            container_name: container.map(str::to_owned),
+        });
+        flat(lines, uri, Some(&symbol.name), symbol.children, out);
+    }
+}
