@@ -78,7 +78,12 @@ pub fn candidates(target: &str, from: &str, root: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     loop {
-        out.push(normalize(&if folder.is_empty() { target.to_owned() } else { format!("{folder}/{target}") }));
+        let path = match folder {
+            "" if from.starts_with('/') => format!("/{target}"),
+            "" => target.to_owned(),
+            folder => format!("{folder}/{target}"),
+        };
+        out.push(normalize(&path));
         let below_root = root.is_empty() || folder.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
         match folder.rsplit_once('/') {
             Some((parent, _)) if below_root => folder = parent,
@@ -131,5 +136,6 @@ mod tests {
         );
         assert_eq!(candidates("../x.prose", "a/main.prose", ""), ["x.prose", "../x.prose"]);
         assert_eq!(candidates("./x.prose", "main.prose", ""), ["x.prose"]);
+        assert_eq!(candidates("./x.prose", "/main.prose", ""), ["/x.prose"]);
     }
 }

@@ -52,13 +52,13 @@ pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
 /// Names and scopes of a chunk.
 #[salsa::tracked]
 pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {
-    Arc::new(Scopes::of(&body(db, chunk)))
+    Arc::new(Scopes::of(body(db, chunk)))
 }
 
 /// What a chunk declares: no ranges, so that it stays equal while prompts are edited.
 #[salsa::tracked]
 pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
-    Arc::new(crate::symbols::declarations_of(&body(db, chunk), &scopes(db, chunk)))
+    Arc::new(crate::symbols::declarations_of(body(db, chunk), scopes(db, chunk)))
 }
 
 /// The names a chunk uses.

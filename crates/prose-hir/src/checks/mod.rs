@@ -52,9 +52,9 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         db,
         file,
         chunk: position,
-        body: &body,
-        scopes: &scopes,
-        program: &program,
+        body,
+        scopes,
+        program,
         findings: syntax(db, chunk),
     };
     names::check(&mut ctx);

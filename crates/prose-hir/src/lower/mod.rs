@@ -106,13 +106,13 @@ impl<'a> Assembly<'a> {
         });
 
         let prefix = if target.is_some() { format!("{namespace}::") } else { String::new() };
-        let mut lowered = self.own(file, &scope, &prefix);
+        let mut lowered = self.own(file, scope, &prefix);
         // Those of used files come after the file's own, in the order of the files.
         let mut sites: Vec<Site> =
             scope.agents.values().map(|it| it.site).chain(scope.blocks.values().map(|it| it.site)).collect();
         sites.sort_by_key(|it| (self.file_index(it.file), it.chunk, it.def));
         for site in sites {
-            self.contributed(site, &scope, &prefix, &mut lowered);
+            self.contributed(site, scope, &prefix, &mut lowered);
         }
 
         let mut imports: Vec<(&Name, &crate::symbols::ImportEntry)> = scope.own.imports.iter().collect();
@@ -164,7 +164,7 @@ impl<'a> Assembly<'a> {
         let Some(chunk) = site.file.chunks(self.db).get(site.chunk as usize).copied() else { return };
         let scope = queries::program_scope(self.db, site.file);
         let body = queries::body(self.db, chunk);
-        let mut lowerer = self.lowerer(site.file, site.chunk as usize, chunk, &scope, entry, prefix);
+        let mut lowerer = self.lowerer(site.file, site.chunk as usize, chunk, scope, entry, prefix);
         let mut found = Lowered::default();
         for stmt in &body.stmts {
             lowerer.definitions(stmt, &mut found);
@@ -196,7 +196,7 @@ impl<'a> Assembly<'a> {
             file: self.file_index(file),
             start: file.starts(self.db).get(index).copied().unwrap_or_default(),
             text: chunk.text(self.db),
-            names: resolutions(file, index, &scopes, scope),
+            names: resolutions(file, index, scopes, scope),
             entry,
             prefix,
         }
