@@ -5,9 +5,11 @@ mod keywords;
 mod members;
 mod names;
 mod properties;
+#[cfg(test)]
+mod tests;
 
 use prose_hir::{RootDatabase, SourceFile};
-use prose_syntax::{SyntaxKind, TextRange, TextSize};
+use prose_syntax::{SyntaxKind, TextRange};
 
 use crate::tree;
 use crate::types::{CompletionConfig, CompletionItem, CompletionKind, FilePosition};
@@ -32,8 +34,6 @@ enum Rank {
 struct Completions<'a> {
     db: &'a RootDatabase,
     source: SourceFile,
-    /// Where names are looked up.
-    offset: TextSize,
     text: &'a str,
     context: Context,
     config: CompletionConfig,
@@ -109,7 +109,7 @@ pub(crate) fn completion(
         return Vec::new();
     }
     let context = Context::new(&text, &tokens, offset);
-    let mut out = Completions { db, source, offset, text: &text, context, config, items: Vec::new() };
+    let mut out = Completions { db, source, text: &text, context, config, items: Vec::new() };
     out.complete();
     out.items.sort_by(|a, b| (&a.sort_text, &a.label).cmp(&(&b.sort_text, &b.label)));
     out.items

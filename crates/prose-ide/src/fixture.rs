@@ -27,8 +27,7 @@ pub(crate) fn setup(text: &str) -> Setup {
             .filter(|target| target.ends_with(".prose"))
             .map(|target| {
                 let path = format!("/{}", target.trim_start_matches("./"));
-                let found = fixture.files.iter().position(|file| file.path == path);
-                (target.to_owned(), found.map(|number| FileId(number as u32)))
+                (target.to_owned(), fixture.file(&path).map(|number| FileId(number as u32)))
             })
             .collect();
         change.resolve(id, targets);
@@ -47,9 +46,8 @@ impl Setup {
 
     #[track_caller]
     pub(crate) fn position(&self) -> FilePosition {
-        let (file, offset) = self.fixture.cursor();
-        let number = self.fixture.files.iter().position(|it| it.path == file.path).unwrap();
-        FilePosition { file: FileId(number as u32), offset: TextSize::new(offset as u32) }
+        let (file, offset) = self.fixture.offset();
+        FilePosition { file: FileId(file as u32), offset: TextSize::new(offset as u32) }
     }
 
     pub(crate) fn text(&self, file: FileId) -> &str {

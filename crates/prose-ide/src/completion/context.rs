@@ -116,8 +116,14 @@ pub(crate) struct Context {
     pub(crate) place: Place,
     /// The word at the cursor; empty when there is none.
     pub(crate) word: TextRange,
-    /// Whether the word is followed by `:`, `(` or the like, so that the completion needn't bring it.
+    /// The first character behind the word on its line: a `:` or `(` that is there needn't be brought.
     pub(crate) followed_by: Option<char>,
+    /// Where names are looked up: at the cursor, or directly behind the token before it, since blanks at the end of a
+    /// line belong to no construct.
+    pub(crate) lookup: TextSize,
+    /// The line at the cursor and those around it: what they declare has no value yet, save what constructs declare for
+    /// their bodies.
+    pub(crate) unfinished: Vec<TextRange>,
 }
 
 /// The tokens of a tree whose first byte is at `base` in the file; appends to `out`.
@@ -269,7 +275,7 @@ impl Finder<'_> {
             let tok = &self.toks[before - 1];
             let touches = tok.range.end() == offset;
             if touches && (is_text_kind(tok.kind) || matches!(tok.kind, SyntaxKind::NUMBER | SyntaxKind::DURATION)) {
-                return Context { place: Place::Nothing, word, followed_by };
+                return Context { place: Place::Nothing, word, followed_by, lookup: offset, unfinished: Vec::new() };
             }
         }
 
@@ -291,7 +297,15 @@ impl Finder<'_> {
             Some(line) => self.in_line(line, before, line_index - 1),
             None => self.at_line_start(column, line_index),
         };
-        Context { place, word, followed_by }
+        let unfinished = match line_before {
+            Some(line) => self.unfinished(line.column, line_index - 1, Some(line)),
+            None => self.unfinished(column, line_index, None),
+        };
+        let lookup = match line_before {
+            Some(_) if word.is_empty() => self.toks[before - 1].range.end(),
+            _ => word.start(),
+        };
+        Context { place, word, followed_by, lookup, unfinished }
     }
 
     fn physical_line_start(&self, offset: TextSize) -> TextSize {
@@ -346,8 +360,13 @@ impl Finder<'_> {
         let inner = usize::from(offset - tok.range.start());
         let line_index = self.lines.partition_point(|line| line.start <= i).saturating_sub(1);
         let line = self.lines[line_index];
-        let mut context =
-            Context { place: Place::Nothing, word: TextRange::empty(offset), followed_by: None };
+        let mut context = Context {
+            place: Place::Nothing,
+            word: TextRange::empty(offset),
+            followed_by: None,
+            lookup: offset,
+            unfinished: self.unfinished(line.column, line_index, Some(line)),
+        };
 
         if let Some(start) = open_interpolation(token, inner) {
             if !self.is_plain_string(i, line) {
@@ -465,6 +484,14 @@ impl Finder<'_> {
             }
         }
         Place::Statement { top_level, branches, continuations }
+    }
+
+    fn unfinished(&self, column: u32, line_index: usize, line: Option<Line>) -> Vec<TextRange> {
+        let enclosing = self.enclosing(column, line_index).map(|(_, line)| line);
+        line.into_iter()
+            .chain(enclosing)
+            .map(|line| self.toks[line.start].range.cover(self.toks[line.end - 1].range))
+            .collect()
     }
 
     /// The word that says what a line is: past `let x =` and the like.

@@ -3,7 +3,6 @@
 use prose_model::vocabulary::{self, Keyword, KeywordRole};
 
 use super::{Completions, Proposal, Rank};
-use crate::names;
 use crate::types::CompletionKind;
 
 impl Completions<'_> {
@@ -27,7 +26,7 @@ impl Completions<'_> {
             }
         }
         // What can be assigned to.
-        for def in names::variables(self.db, self.source, self.offset) {
+        for def in self.visible() {
             if !def.kind.is_scoped() && def.kind != prose_hir::DefKind::Const {
                 let proposal = self.named(&def, Rank::Near);
                 self.add(proposal);

@@ -10,10 +10,22 @@ use crate::{describe, names};
 impl Completions<'_> {
     /// Variables that may have a value here.
     pub(super) fn variables(&mut self, rank: Rank) {
-        for name in names::variables(self.db, self.source, self.offset) {
+        for name in self.visible() {
             let proposal = self.named(&name, rank);
             self.add(proposal);
         }
+    }
+
+    /// Variables in sight that no unfinished statement declares.
+    pub(super) fn visible(&self) -> Vec<VisibleName> {
+        let mut names = names::variables(self.db, self.source, self.context.lookup);
+        names.retain(|name| match &name.definition {
+            Some(it) if !name.kind.is_scoped() && it.source() == self.source => {
+                !self.context.unfinished.iter().any(|line| line.contains_range(it.range))
+            }
+            _ => true,
+        });
+        names
     }
 
     /// What may stand in `context:`: variables, and agents for their memory.
