@@ -339,8 +339,9 @@ impl Machine {
         s.push(What::Program(state));
         s.cx = inner;
         match code.programs.get(self.program_of(s)) {
-            Some(program) => s.seq(&program.body),
-            None => Control::Value(Value::Null),
+            Some(program) if !program.body.is_empty() => s.seq(&program.body),
+            // Nothing but inputs: the last one is the final statement.
+            _ => Control::Value(value),
         }
     }
 

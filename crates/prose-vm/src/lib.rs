@@ -44,7 +44,7 @@ pub const DEFAULT_MAX_DEPTH: u32 = 100;
 /// Iterations after which a loop with neither condition nor `max` is an error (language.md, "Execution").
 pub const LOOP_LIMIT: u64 = 1_000;
 /// Evaluations between two points where the machine waits, after which the program counts as stuck in itself.
-pub const WORK_LIMIT: u64 = 5_000_000;
+pub const WORK_LIMIT: u64 = 1_000_000;
 /// Evaluations of one step; then it hands back what it has.
 pub const STEP_WORK: u64 = 20_000;
 /// Levels of lists and records in a value: what the journal's JSON can be read back from.

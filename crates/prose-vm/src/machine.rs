@@ -36,6 +36,9 @@ pub struct Machine {
     /// Evaluations since the machine last waited.
     work: u64,
     pub(crate) cancelled: bool,
+    /// Cancel scopes that were not answered yet.
+    pub(crate) open_scopes: usize,
+    /// How the program ended; final once no cancel scope is open.
     done: Option<Completion>,
 }
 
@@ -116,6 +119,7 @@ impl Machine {
             next_strand: 1,
             work: 0,
             cancelled: false,
+            open_scopes: 0,
             done: None,
         };
         let instance = machine.instance(entry, Vec::new(), inputs);
@@ -157,7 +161,7 @@ impl Machine {
                     self.ready.push_front(id);
                     break StepState::Running;
                 }
-            } else if let Some(done) = &self.done {
+            } else if let (Some(done), 0) = (&self.done, self.open_scopes) {
                 break StepState::Done(done.clone());
             } else {
                 // Outcomes are delivered one at a time, each only when all that it follows has come to rest: so it makes
@@ -393,6 +397,7 @@ impl Machine {
             owner,
             issued: Some(Box::new(issued.clone())),
         };
+        self.open_scopes += usize::from(owner.is_none());
         self.effects.insert(unique.clone(), entry);
         self.out_effects.push(issued);
         unique
@@ -412,7 +417,10 @@ impl Machine {
                 entry.state = EntryState::Done;
                 entry.issued = None;
                 match entry.owner {
-                    None => self.scope_stopped(&id),
+                    None => {
+                        self.open_scopes -= 1;
+                        self.scope_stopped(&id);
+                    }
                     Some(owner) => self.answered(owner, &id, *outcome),
                 }
             }

@@ -524,7 +524,7 @@ impl Machine {
             (JoinKind::Items(stage), _) => {
                 self.next_stage(s, join.node, stage + 1, crate::expr::list_of(results))
             }
-            (JoinKind::Prelude, _) => Control::Value(Value::Null),
+            (JoinKind::Prelude, _) => Control::Value(results.into_iter().next_back().unwrap_or_default()),
             _ => values(results),
         }
     }

@@ -4,16 +4,24 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use prose_model::{
-    Agent, Arm, Argument, Backoff, BinaryOp, BindKind, BindTarget, Block, Bundle, BundleFile, Catch,
+    Agent, Argument, Arm, Backoff, BinaryOp, BindKind, BindTarget, Block, Bundle, BundleFile, Catch,
     ChoiceOption, Context, ContextEntry, For, Import, Input, InputContract, Loop, LoopTest, Name, Node, Op,
     Parallel, ParallelFor, Permission, Persist, Policy, Program, Props, RecordEntry, Session, SourceRange,
     Stage, StmtId, Strategy, Template, TemplatePart, Try,
 };
 
-pub const NOWHERE: SourceRange = SourceRange { file: 0, start: 0, end: 0 };
+pub const NOWHERE: SourceRange = SourceRange {
+    file: 0,
+    start: 0,
+    end: 0,
+};
 
 pub fn node(op: Op) -> Node {
-    Node { id: "".into(), src: NOWHERE, op }
+    Node {
+        id: "".into(),
+        src: NOWHERE,
+        op,
+    }
 }
 pub fn boxed(node: Node) -> Option<Box<Node>> {
     Some(Box::new(node))
@@ -40,10 +48,22 @@ pub fn list(items: Vec<Node>) -> Node {
     node(Op::List(items))
 }
 pub fn rec(entries: Vec<(&str, Node)>) -> Node {
-    node(Op::Record(entries.into_iter().map(|(key, value)| RecordEntry { key: key.into(), value }).collect()))
+    node(Op::Record(
+        entries
+            .into_iter()
+            .map(|(key, value)| RecordEntry {
+                key: key.into(),
+                value,
+            })
+            .collect(),
+    ))
 }
 pub fn bin(op: BinaryOp, lhs: Node, rhs: Node) -> Node {
-    node(Op::Binary { op, lhs: Box::new(lhs), rhs: Box::new(rhs) })
+    node(Op::Binary {
+        op,
+        lhs: Box::new(lhs),
+        rhs: Box::new(rhs),
+    })
 }
 pub fn add(lhs: Node, rhs: Node) -> Node {
     bin(BinaryOp::Add, lhs, rhs)
@@ -55,10 +75,16 @@ pub fn not(of: Node) -> Node {
     node(Op::Not(Box::new(of)))
 }
 pub fn member(of: Node, key: &str) -> Node {
-    node(Op::Member { of: Box::new(of), key: key.into() })
+    node(Op::Member {
+        of: Box::new(of),
+        key: key.into(),
+    })
 }
 pub fn at(of: Node, index: Node) -> Node {
-    node(Op::Index { of: Box::new(of), index: Box::new(index) })
+    node(Op::Index {
+        of: Box::new(of),
+        index: Box::new(index),
+    })
 }
 
 /// A template: `{name}`, `{name.key}` insert.
@@ -76,7 +102,10 @@ pub fn template(text: &str) -> Template {
         for key in path {
             value = member(value, key);
         }
-        parts.push(TemplatePart::Insert { value: Box::new(value), verbatim });
+        parts.push(TemplatePart::Insert {
+            value: Box::new(value),
+            verbatim,
+        });
         rest = &rest[close + 1..];
     }
     if !rest.is_empty() {
@@ -150,25 +179,46 @@ impl SessionNode for Node {
 
 pub fn context(entries: Vec<(&str, Node)>) -> Context {
     Context {
-        items: entries.into_iter().map(|(label, value)| ContextEntry { label: label.into(), value }).collect(),
+        items: entries
+            .into_iter()
+            .map(|(label, value)| ContextEntry {
+                label: label.into(),
+                value,
+            })
+            .collect(),
     }
 }
 
 pub fn agent(name: &str, prompt: Option<&str>) -> Agent {
     let prompt = prompt.map(|prompt| Box::new(text(prompt)));
-    Agent { name: name.into(), src: NOWHERE, persist: None, props: Props { prompt, ..Props::default() } }
+    Agent {
+        name: name.into(),
+        src: NOWHERE,
+        persist: None,
+        props: Props {
+            prompt,
+            ..Props::default()
+        },
+    }
 }
 pub fn patterns(nodes: Vec<Node>) -> Permission {
     Permission::Patterns(nodes)
 }
 pub fn persistent(name: &str, persist: Persist) -> Agent {
-    Agent { persist: Some(persist), ..agent(name, Some("You keep notes")) }
+    Agent {
+        persist: Some(persist),
+        ..agent(name, Some("You keep notes"))
+    }
 }
 
 // ---- statements ----
 
 pub fn bind(kind: BindKind, name: &str, value: Node) -> Node {
-    node(Op::Bind { kind, target: BindTarget::Name(name.into()), value: Box::new(value) })
+    node(Op::Bind {
+        kind,
+        target: BindTarget::Name(name.into()),
+        value: Box::new(value),
+    })
 }
 pub fn let_(name: &str, value: Node) -> Node {
     bind(BindKind::Let, name, value)
@@ -181,41 +231,81 @@ pub fn branch(name: &str, value: Node) -> Node {
 }
 pub fn destructure(names: &[&str], value: Node) -> Node {
     let names = names.iter().map(|name| Name::from(*name)).collect();
-    node(Op::Bind { kind: BindKind::Let, target: BindTarget::Record(names), value: Box::new(value) })
+    node(Op::Bind {
+        kind: BindKind::Let,
+        target: BindTarget::Record(names),
+        value: Box::new(value),
+    })
 }
 pub fn assign(name: &str, value: Node) -> Node {
-    node(Op::Assign { name: name.into(), path: Vec::new(), value: Box::new(value) })
+    node(Op::Assign {
+        name: name.into(),
+        path: Vec::new(),
+        value: Box::new(value),
+    })
 }
 pub fn assign_field(name: &str, key: &str, value: Node) -> Node {
-    node(Op::Assign { name: name.into(), path: vec![text(key)], value: Box::new(value) })
+    node(Op::Assign {
+        name: name.into(),
+        path: vec![text(key)],
+        value: Box::new(value),
+    })
 }
 pub fn call(block: &str, args: Vec<Node>) -> Node {
-    let args = args.into_iter().map(|value| Argument { name: None, value }).collect();
-    node(Op::Call { block: block.into(), args })
+    let args = args
+        .into_iter()
+        .map(|value| Argument { name: None, value })
+        .collect();
+    node(Op::Call {
+        block: block.into(),
+        args,
+    })
 }
 pub fn named(name: &str, value: Node) -> Argument {
-    Argument { name: Some(name.into()), value }
+    Argument {
+        name: Some(name.into()),
+        value,
+    }
 }
 pub fn call_program(import: &str, args: Vec<Argument>) -> Node {
-    node(Op::CallProgram { import: import.into(), args })
+    node(Op::CallProgram {
+        import: import.into(),
+        args,
+    })
 }
 pub fn arrow(parts: Vec<Node>) -> Node {
     node(Op::Arrow(parts))
 }
 pub fn pipe(source: Node, stages: Vec<Stage>) -> Node {
-    node(Op::Pipeline { source: Box::new(source), stages })
+    node(Op::Pipeline {
+        source: Box::new(source),
+        stages,
+    })
 }
 pub fn map(body: Vec<Node>) -> Stage {
-    Stage::Map { item: "item".into(), body }
+    Stage::Map {
+        item: "item".into(),
+        body,
+    }
 }
 pub fn pmap(body: Vec<Node>) -> Stage {
-    Stage::Pmap { item: "item".into(), body }
+    Stage::Pmap {
+        item: "item".into(),
+        body,
+    }
 }
 pub fn filter(body: Vec<Node>) -> Stage {
-    Stage::Filter { item: "item".into(), body }
+    Stage::Filter {
+        item: "item".into(),
+        body,
+    }
 }
 pub fn reduce(body: Vec<Node>) -> Stage {
-    Stage::Reduce { acc: "acc".into(), item: "item".into(), body }
+    Stage::Reduce {
+        acc: "acc".into(),
+        item: "item".into(),
+        body,
+    }
 }
 pub fn do_(body: Vec<Node>) -> Node {
     node(Op::Do(body))
@@ -226,34 +316,73 @@ pub fn parallel(branches: Vec<Node>) -> Node {
     joined(Strategy::All, Policy::FailFast, branches)
 }
 pub fn joined(strategy: Strategy, policy: Policy, branches: Vec<Node>) -> Node {
-    node(Op::Parallel(Parallel { branches, strategy, policy, count: None, max: None }))
+    node(Op::Parallel(Parallel {
+        branches,
+        strategy,
+        policy,
+        count: None,
+        max: None,
+    }))
 }
 pub fn any_of(count: u32, policy: Policy, branches: Vec<Node>) -> Node {
     let count = boxed(num(f64::from(count)));
-    node(Op::Parallel(Parallel { branches, strategy: Strategy::Any, policy, count, max: None }))
+    node(Op::Parallel(Parallel {
+        branches,
+        strategy: Strategy::Any,
+        policy,
+        count,
+        max: None,
+    }))
 }
 pub fn limited(max: u32, branches: Vec<Node>) -> Node {
     let max = boxed(num(f64::from(max)));
     let (strategy, policy) = (Strategy::All, Policy::FailFast);
-    node(Op::Parallel(Parallel { branches, strategy, policy, count: None, max }))
+    node(Op::Parallel(Parallel {
+        branches,
+        strategy,
+        policy,
+        count: None,
+        max,
+    }))
 }
 
 pub fn for_(item: &str, source: Node, body: Vec<Node>) -> Node {
-    node(Op::For(Box::new(For { item: item.into(), index: None, source, parallel: None, body })))
+    node(Op::For(Box::new(For {
+        item: item.into(),
+        index: None,
+        source,
+        parallel: None,
+        body,
+    })))
 }
 pub fn parallel_for(item: &str, source: Node, body: Vec<Node>) -> Node {
     parallel_for_with(item, source, ParallelFor::default(), body)
 }
 pub fn parallel_for_with(item: &str, source: Node, modifiers: ParallelFor, body: Vec<Node>) -> Node {
     let parallel = Some(modifiers);
-    node(Op::For(Box::new(For { item: item.into(), index: Some("i".into()), source, parallel, body })))
+    node(Op::For(Box::new(For {
+        item: item.into(),
+        index: Some("i".into()),
+        source,
+        parallel,
+        body,
+    })))
 }
 pub fn repeat(count: Node, index: Option<&str>, body: Vec<Node>) -> Node {
-    node(Op::Repeat { count: Box::new(count), index: index.map(Into::into), body })
+    node(Op::Repeat {
+        count: Box::new(count),
+        index: index.map(Into::into),
+        body,
+    })
 }
 pub fn loop_(test: Option<LoopTest>, max: Option<u32>, body: Vec<Node>) -> Node {
     let max = max.map(|max| num(f64::from(max)));
-    node(Op::Loop(Box::new(Loop { test, max, index: Some("n".into()), body })))
+    node(Op::Loop(Box::new(Loop {
+        test,
+        max,
+        index: Some("n".into()),
+        body,
+    })))
 }
 pub fn until(cond: Node) -> Option<LoopTest> {
     Some(LoopTest::Until(cond))
@@ -265,17 +394,30 @@ pub fn if_(cond: Node, then: Vec<Node>, otherwise: Option<Vec<Node>>) -> Node {
     if_else(vec![(cond, then)], otherwise)
 }
 pub fn if_else(arms: Vec<(Node, Vec<Node>)>, otherwise: Option<Vec<Node>>) -> Node {
-    node(Op::If { arms: arms.into_iter().map(|(cond, body)| Arm { cond, body }).collect(), otherwise })
+    node(Op::If {
+        arms: arms.into_iter().map(|(cond, body)| Arm { cond, body }).collect(),
+        otherwise,
+    })
 }
 pub fn choice(criteria: &str, options: Vec<(&str, Vec<Node>)>) -> Node {
     let options = options
         .into_iter()
-        .map(|(label, body)| ChoiceOption { label: label.into(), src: NOWHERE, body })
+        .map(|(label, body)| ChoiceOption {
+            label: label.into(),
+            src: NOWHERE,
+            body,
+        })
         .collect();
-    node(Op::Choice { criteria: template(criteria), options })
+    node(Op::Choice {
+        criteria: template(criteria),
+        options,
+    })
 }
 pub fn try_(body: Vec<Node>, catch: Option<Vec<Node>>, finally: Option<Vec<Node>>) -> Node {
-    let catch = catch.map(|body| Catch { name: Some("err".into()), body });
+    let catch = catch.map(|body| Catch {
+        name: Some("err".into()),
+        body,
+    });
     node(Op::Try(Box::new(Try { body, catch, finally })))
 }
 pub fn throw(message: Option<&str>) -> Node {
@@ -288,22 +430,41 @@ pub fn break_() -> Node {
     node(Op::Break)
 }
 pub fn assert_(cond: Node, message: Option<&str>) -> Node {
-    node(Op::Assert { cond: Box::new(cond), message: message.map(|message| Box::new(text(message))) })
+    node(Op::Assert {
+        cond: Box::new(cond),
+        message: message.map(|message| Box::new(text(message))),
+    })
 }
 pub fn input(name: &str, prompt: &str) -> Node {
     let prompt = Some(template(prompt));
-    node(Op::Input(Box::new(Input { name: name.into(), prompt, discretion: false, default: None })))
+    node(Op::Input(Box::new(Input {
+        name: name.into(),
+        prompt,
+        discretion: false,
+        default: None,
+    })))
 }
 pub fn discretion_input(name: &str, prompt: &str) -> Node {
     let prompt = Some(template(prompt));
-    node(Op::Input(Box::new(Input { name: name.into(), prompt, discretion: true, default: None })))
+    node(Op::Input(Box::new(Input {
+        name: name.into(),
+        prompt,
+        discretion: true,
+        default: None,
+    })))
 }
 
 // ---- programs ----
 
 pub fn block(name: &str, params: &[&str], body: Vec<Node>) -> Block {
     let params = params.iter().map(|param| Name::from(*param)).collect();
-    Block { name: name.into(), src: NOWHERE, params, max_depth: None, body }
+    Block {
+        name: name.into(),
+        src: NOWHERE,
+        params,
+        max_depth: None,
+        body,
+    }
 }
 
 /// A program of statements; leading inputs are found as the lowering finds them.
@@ -323,7 +484,12 @@ pub fn program(body: Vec<Node>) -> Program {
     }
     let mut outputs = Vec::new();
     for node in &body {
-        if let Op::Bind { kind: BindKind::Output, target: BindTarget::Name(name), .. } = &node.op {
+        if let Op::Bind {
+            kind: BindKind::Output,
+            target: BindTarget::Name(name),
+            ..
+        } = &node.op
+        {
             outputs.push(name.clone());
         }
     }
@@ -358,7 +524,13 @@ impl ProgramParts for Program {
         self
     }
     fn import(mut self, name: &str, index: Option<usize>) -> Self {
-        self.imports.insert(name.into(), Import { target: format!("alice/{name}"), program: index });
+        self.imports.insert(
+            name.into(),
+            Import {
+                target: format!("alice/{name}"),
+                program: index,
+            },
+        );
         self
     }
     fn namespace(mut self, namespace: &str) -> Self {
@@ -387,7 +559,11 @@ pub fn bundle(mut programs: Vec<Program>) -> Arc<Bundle> {
         version: prose_model::BUNDLE_VERSION,
         entry: 0,
         programs,
-        files: vec![BundleFile { path: "main.prose".into(), text: "".into(), digest: "0".into() }],
+        files: vec![BundleFile {
+            path: "main.prose".into(),
+            text: "".into(),
+            digest: "0".into(),
+        }],
         digest: "0".into(),
     })
 }
@@ -416,7 +592,13 @@ fn template_nodes<'n>(template: &'n mut Template, out: &mut Vec<&'n mut Node>) {
 fn props_nodes<'n>(props: &'n mut Props, out: &mut Vec<&'n mut Node>) {
     out.extend(props.model.as_deref_mut());
     out.extend(props.prompt.as_deref_mut());
-    out.extend(props.context.iter_mut().flat_map(|context| &mut context.items).map(|entry| &mut entry.value));
+    out.extend(
+        props
+            .context
+            .iter_mut()
+            .flat_map(|context| &mut context.items)
+            .map(|entry| &mut entry.value),
+    );
     out.extend(props.retry.as_deref_mut());
     out.extend(props.skills.iter_mut().map(|skill| &mut **skill));
     for rule in props.permissions.values_mut() {

@@ -34,9 +34,17 @@ pub fn run_program(program: Program) -> Run {
 
 impl Run {
     pub fn start(bundle: Arc<Bundle>, inputs: &[(&str, &str)]) -> Run {
-        let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::text(*value)));
+        let inputs = inputs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Value::text(*value)));
         let machine = Machine::start(bundle, inputs.collect::<IndexMap<_, _>>());
-        let mut run = Run { machine, effects: Vec::new(), events: Vec::new(), open: Vec::new(), done: None };
+        let mut run = Run {
+            machine,
+            effects: Vec::new(),
+            events: Vec::new(),
+            open: Vec::new(),
+            done: None,
+        };
         run.step();
         run
     }
@@ -60,7 +68,11 @@ impl Run {
                 StepState::Running => {}
                 StepState::Waiting => break,
                 StepState::Done(completion) => {
-                    assert!(self.open.is_empty(), "effects are open at the end: {:?}", self.open);
+                    assert!(
+                        self.open.is_empty(),
+                        "effects are open at the end: {:?}",
+                        self.open
+                    );
                     self.done = Some(completion);
                     break;
                 }
@@ -89,11 +101,16 @@ impl Run {
     /// The request of the last session asked for with this label.
     #[track_caller]
     pub fn session(&self, label: &str) -> &SessionRequest {
-        let mut all = self.effects.iter().rev().filter_map(|issued| match &issued.effect {
-            Effect::Session(request) => Some(&**request),
-            _ => None,
-        });
-        all.find(|request| request.label == label).unwrap_or_else(|| panic!("no session {label:?}"))
+        let mut all = self
+            .effects
+            .iter()
+            .rev()
+            .filter_map(|issued| match &issued.effect {
+                Effect::Session(request) => Some(&**request),
+                _ => None,
+            });
+        all.find(|request| request.label == label)
+            .unwrap_or_else(|| panic!("no session {label:?}"))
     }
     #[track_caller]
     pub fn judge(&self) -> &JudgeRequest {
@@ -121,9 +138,17 @@ impl Run {
     /// What was bound, in order: `name__frame = value`.
     pub fn bound(&self) -> Vec<String> {
         let bound = self.events.iter().filter_map(|event| match event {
-            Event::Bound { binding, value, kind, .. } if kind.file_kind().is_some() => {
-                let frame = binding.execution_id.map_or_else(String::new, |id| format!("__{id}"));
-                let program = binding.program.iter().map(|p| format!("{p}/")).collect::<String>();
+            Event::Bound {
+                binding, value, kind, ..
+            } if kind.file_kind().is_some() => {
+                let frame = binding
+                    .execution_id
+                    .map_or_else(String::new, |id| format!("__{id}"));
+                let program = binding
+                    .program
+                    .iter()
+                    .map(|p| format!("{p}/"))
+                    .collect::<String>();
                 Some(format!("{program}{}{frame} = {}", binding.name, show(value)))
             }
             _ => None,
@@ -184,7 +209,10 @@ impl Run {
     }
     #[track_caller]
     fn session_id(&self, label: &str) -> EffectId {
-        self.find(label, |effect| matches!(effect, Effect::Session(request) if request.label == label))
+        self.find(
+            label,
+            |effect| matches!(effect, Effect::Session(request) if request.label == label),
+        )
     }
     /// Ends the session with this label.
     #[track_caller]
@@ -236,8 +264,16 @@ impl Run {
     }
     #[track_caller]
     pub fn answer(&mut self, name: &str, text: &str) -> &mut Self {
-        let id = self.find(name, |effect| matches!(effect, Effect::Input(request) if request.name == name));
-        self.resolve(&id, Outcome::Input { value: Value::text(text) });
+        let id = self.find(
+            name,
+            |effect| matches!(effect, Effect::Input(request) if request.name == name),
+        );
+        self.resolve(
+            &id,
+            Outcome::Input {
+                value: Value::text(text),
+            },
+        );
         self
     }
     /// The cancelled effects have stopped.
@@ -264,7 +300,9 @@ impl Run {
     #[track_caller]
     pub fn finish(&mut self, reply: impl Fn(&str) -> Option<Value>) -> &mut Self {
         for _ in 0..200_000 {
-            let Some(id) = self.open.first().cloned() else { break };
+            let Some(id) = self.open.first().cloned() else {
+                break;
+            };
             let outcome = match &self.get(&id).effect {
                 Effect::Session(request) => {
                     let fallback = || Value::text(format!("re: {}", request.label));
@@ -285,7 +323,10 @@ pub fn canned(effect: &Effect) -> Outcome {
         Effect::Session(request) => replied(Value::text(format!("re: {}", request.label))),
         Effect::Judge(request) => verdict(match &request.ask {
             prose_model::Ask::Choice { options } => Decision::Option(options[0].clone()),
-            prose_model::Ask::Question => Decision::Question { prompt: "?".into(), options: Vec::new() },
+            prose_model::Ask::Question => Decision::Question {
+                prompt: "?".into(),
+                options: Vec::new(),
+            },
             prose_model::Ask::Value => Decision::Value(Value::text("judged")),
             prose_model::Ask::Loop { test, until, .. } if (*test == 0) == *until => Decision::No,
             _ => Decision::Yes,
@@ -299,7 +340,9 @@ pub fn canned(effect: &Effect) -> Outcome {
                 _ => Value::Bool(true),
             },
         },
-        Effect::Input(request) => Outcome::Input { value: Value::text(format!("given {}", request.name)) },
+        Effect::Input(request) => Outcome::Input {
+            value: Value::text(format!("given {}", request.name)),
+        },
         Effect::Sleep(_) => Outcome::Slept,
         Effect::CancelScope(_) => Outcome::Cancelled,
     }
@@ -307,24 +350,39 @@ pub fn canned(effect: &Effect) -> Outcome {
 
 pub fn replied(value: Value) -> Outcome {
     let summary = show(&value);
-    Outcome::Session(Box::new(SessionOutcome { value, summary, usage: Usage::default(), memory: None }))
+    Outcome::Session(Box::new(SessionOutcome {
+        value,
+        summary,
+        usage: Usage::default(),
+        memory: None,
+    }))
 }
 pub fn failed(kind: ErrorKind, message: &str) -> Outcome {
-    Outcome::Failed(Failure { kind, message: message.into(), retry_after_ms: None, usage: Usage::default() })
+    Outcome::Failed(Failure {
+        kind,
+        message: message.into(),
+        retry_after_ms: None,
+        usage: Usage::default(),
+    })
 }
 pub fn verdict(decision: Decision) -> Outcome {
     let reason = "because".into();
-    Outcome::Verdict(Verdict { decision, confidence: 1.0, reason, usage: Usage::default() })
+    Outcome::Verdict(Verdict {
+        decision,
+        confidence: 1.0,
+        reason,
+        usage: Usage::default(),
+    })
 }
 /// A text of which the machine sees only the reference.
 pub fn long(summary: &str) -> Value {
     let sha256 = format!("sha-{summary}").into();
-    Value::Text(Text::reference(TextRef { sha256, len: 10_000, summary: summary.into() }))
+    Value::Text(Text::reference(TextRef {
+        sha256,
+        len: 10_000,
+        summary: summary.into(),
+    }))
 }
-pub fn texts(items: &[&str]) -> Value {
-    Value::list(items.iter().map(|item| Value::text(*item)).collect())
-}
-
 /// A value for comparison in tests; references as `<summary>`.
 pub fn show(value: &Value) -> String {
     match value {
@@ -334,7 +392,9 @@ pub fn show(value: &Value) -> String {
         Value::Text(text) => show_text(text),
         Value::List(items) => format!("[{}]", items.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Record(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{key}: {}", show(value)));
+            let entries = entries
+                .iter()
+                .map(|(key, value)| format!("{key}: {}", show(value)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
         Value::Error(error) => format!("error({})", error.message),
@@ -393,11 +453,17 @@ pub fn check_pairs(events: &[Event], over: bool) {
             *times += 1;
             assert_eq!(*times, 1, "{key} started twice");
         } else {
-            let times = open.get_mut(&key).unwrap_or_else(|| panic!("{key} ended without a start"));
+            let times = open
+                .get_mut(&key)
+                .unwrap_or_else(|| panic!("{key} ended without a start"));
             assert!(*times > 0, "{key} ended twice");
             *times -= 1;
         }
     }
-    let left: Vec<_> = open.into_iter().filter(|(_, times)| *times > 0).map(|(key, _)| key).collect();
+    let left: Vec<_> = open
+        .into_iter()
+        .filter(|(_, times)| *times > 0)
+        .map(|(key, _)| key)
+        .collect();
     assert!(!over || left.is_empty(), "started and never ended: {left:#?}");
 }

@@ -2,5 +2,17 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod build;
+mod calls;
+mod cancelling;
+mod determinism;
+mod errors;
 mod harness;
+mod inputs;
+mod judging;
+mod loops;
+mod parallel;
+mod pipelines;
+mod scope;
 mod sessions;
+mod spike;
+mod values;

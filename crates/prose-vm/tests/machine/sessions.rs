@@ -62,17 +62,16 @@ fn a_label_is_the_first_paragraph_of_a_task_with_a_prompt() {
 
 #[test]
 fn an_agents_prompt_is_system_context_or_else_the_task() {
-    let body = vec![parallelled(session_of("critic")), parallelled(session_of("critic").prompt("Review it"))];
+    let body = vec![session_of("critic"), session_of("critic").prompt("Review it")];
     let run = run_program(program(vec![parallel(body)]).agent(agent("critic", Some("Be strict"))));
     let alone = run.session("session: critic");
-    assert_eq!((show_text(&alone.task), alone.system.clone()), ("Be strict".into(), None));
+    assert_eq!(
+        (show_text(&alone.task), alone.system.clone()),
+        ("Be strict".into(), None)
+    );
     let own = run.session("Review it");
     assert_eq!(show_text(&own.task), "Review it");
     assert_eq!(own.system.as_ref().map(show_text), Some("Be strict".into()));
-}
-
-fn parallelled(node: prose_model::Node) -> prose_model::Node {
-    node
 }
 
 #[test]
@@ -124,7 +123,10 @@ fn context_names_the_binding_it_comes_from() {
     let context = &run.session("A").context;
     assert_eq!(context[0].label, "x");
     assert_eq!(context[0].binding.as_ref().map(|b| b.name.as_str()), Some("x"));
-    assert_eq!((show(&context[1].value), context[1].binding.clone()), ("v!".into(), None));
+    assert_eq!(
+        (show(&context[1].value), context[1].binding.clone()),
+        ("v!".into(), None)
+    );
     run.finish(|_| None);
 }
 
@@ -134,12 +136,18 @@ fn an_agents_name_in_a_context_is_its_memory() {
     let run = run_program(program(body).agent(persistent("captain", Persist::Project)));
     let item = &run.session("A").context[0];
     let memory = item.memory_of.as_ref().unwrap();
-    assert_eq!((memory.agent.as_str(), memory.mode), ("captain", MemoryMode::Read));
+    assert_eq!(
+        (memory.agent.as_str(), memory.mode),
+        ("captain", MemoryMode::Read)
+    );
 }
 
 #[test]
 fn session_starts_fresh_and_resume_loads() {
-    let body = vec![session_of("captain").prompt("First"), resume("captain").prompt("Then")];
+    let body = vec![
+        session_of("captain").prompt("First"),
+        resume("captain").prompt("Then"),
+    ];
     let mut run = run_program(program(body).agent(persistent("captain", Persist::Execution)));
     run.finish(|_| None);
     let mode = |label: &str| run.session(label).memory.as_ref().unwrap().mode;
@@ -171,7 +179,9 @@ fn prompts_are_evaluated_at_spawn() {
     let system = |label: &str| run.session(label).system.as_ref().map(show_text).unwrap();
     assert_eq!(system("Go"), "Work on cats");
     assert_eq!(system("Again"), "Work on dogs");
-    let PermissionValue::Patterns(patterns) = &run.session("Go").permissions[0].rule else { panic!() };
+    let PermissionValue::Patterns(patterns) = &run.session("Go").permissions[0].rule else {
+        panic!()
+    };
     assert_eq!(patterns, &["a[[]1[]][*]/*.md"], "inserted text means itself");
 }
 
@@ -188,7 +198,10 @@ fn names_in_a_permission_list_give_patterns() {
 
 #[test]
 fn an_unknown_agent_is_an_error_of_the_run() {
-    assert_eq!(run(vec![session_of("nobody")]).error(), "undefined: there is no agent 'nobody'");
+    assert_eq!(
+        run(vec![session_of("nobody")]).error(),
+        "undefined: there is no agent 'nobody'"
+    );
 }
 
 #[test]
@@ -207,11 +220,15 @@ fn retry_makes_each_attempt_its_own_effect() {
 fn after_the_last_try_the_error_tells_how_often_it_was_tried() {
     let body = vec![try_(
         vec![session("Flaky").retry(1, Backoff::None)],
-        Some(vec![let_("n", member(var("err"), "attempts")), let_("k", member(var("err"), "kind"))]),
+        Some(vec![
+            let_("n", member(var("err"), "attempts")),
+            let_("k", member(var("err"), "kind")),
+        ]),
         None,
     )];
     let mut run = run(body);
-    run.fail("Flaky", ErrorKind::Backend, "down").fail("Flaky", ErrorKind::Timeout, "slow");
+    run.fail("Flaky", ErrorKind::Backend, "down")
+        .fail("Flaky", ErrorKind::Timeout, "slow");
     assert_eq!((run.shown("n"), run.shown("k")), ("2".into(), "timeout".into()));
 }
 
@@ -230,7 +247,10 @@ fn waits(backoff: Backoff, failures: usize) -> Vec<u64> {
 #[test]
 fn backoff_is_linear_exponential_or_a_number_of_milliseconds() {
     assert_eq!(waits(Backoff::Linear, 3), [1000, 1000, 1000]);
-    assert_eq!(waits(Backoff::Exponential, 8), [1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
+    assert_eq!(
+        waits(Backoff::Exponential, 8),
+        [1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]
+    );
     assert_eq!(waits(Backoff::Millis(250), 2), [250, 250]);
 }
 
@@ -245,7 +265,9 @@ fn a_wait_carries_what_the_failure_said_about_coming_back() {
         usage: Usage::default(),
     };
     run.resolve(&id, Outcome::Failed(failure));
-    let Effect::Sleep(request) = &run.get(&run.open[0]).effect else { panic!("{:?}", run.pending()) };
+    let Effect::Sleep(request) = &run.get(&run.open[0]).effect else {
+        panic!("{:?}", run.pending())
+    };
     assert_eq!((request.ms, request.retry_after_ms), (0, Some(700)));
     assert_eq!(run.pending(), ["sleep main/0~2:sleep"]);
     run.slept();
@@ -276,11 +298,17 @@ fn a_spent_budget_is_not_tried_again() {
 
 #[test]
 fn in_an_arrow_each_session_gets_the_one_before_as_context() {
-    let mut run = run(vec![let_("x", arrow(vec![session("A"), session("B"), session("C")]))]);
+    let mut run = run(vec![let_(
+        "x",
+        arrow(vec![session("A"), session("B"), session("C")]),
+    )]);
     run.reply("A", "a").reply("B", "b");
     let context = &run.session("C").context;
     assert_eq!(context.len(), 1);
-    assert_eq!((context[0].label.as_str(), show(&context[0].value)), ("anon_002", "b".into()));
+    assert_eq!(
+        (context[0].label.as_str(), show(&context[0].value)),
+        ("anon_002", "b".into())
+    );
     assert_eq!(run.session("C").binding.binding.name, "x");
     run.reply("C", "c");
     assert_eq!(run.shown("x"), "c");
