@@ -229,6 +229,16 @@ impl Machine {
             let message = format!("program '{import}' ({}) was not resolved", target.target);
             return self.raise(node, ErrorKind::Import, message);
         };
+        let mut callers = Vec::new();
+        if let Some(instance) = self.instances.get(s.cx.instance as usize) {
+            callers.clone_from(&instance.callers);
+            callers.push(instance.program);
+        }
+        // The checker refuses cycles of `use`; a bundle from elsewhere must not run away either.
+        if callers.contains(&index) {
+            let message = format!("program '{import}' ({}) calls itself", target.target);
+            return self.raise(node, ErrorKind::Import, message);
+        }
         let id = self.new_execution();
         let folder = if callee.namespace.is_empty() {
             callee.name.to_string()
@@ -276,7 +286,7 @@ impl Machine {
             .scopes
             .frame_of(s.cx.scope)
             .map_or(0, |(_, frame)| frame.depth);
-        let instance = self.instance(index, path, supplied);
+        let instance = self.instance(index, callers, path, supplied);
         let frame = Frame {
             kind: Some(FrameKind::Program),
             execution_id: Some(id),

@@ -55,7 +55,7 @@ impl Eval<'_> {
         Ok(match &code.node(node).op {
             COp::Null => Value::Null,
             COp::Bool(value) => Value::Bool(*value),
-            COp::Number(value) => Value::Number(*value),
+            COp::Number(value) => self.finite(*value, node)?,
             COp::Text(template) => Value::Text(self.template(template, node)?),
             COp::Name(name) => self.name(name, node)?,
             COp::AgentMemory(name) => self.memory(name, node)?,
@@ -169,6 +169,18 @@ impl Eval<'_> {
         ))
     }
 
+    /// A number that can be stored: JSON knows neither infinity nor NaN.
+    fn finite(&self, n: f64, node: NodeId) -> Pure<Value> {
+        if n.is_finite() {
+            return Ok(Value::Number(n));
+        }
+        Err(Stop::Raise(
+            ErrorKind::Type,
+            "the number is too large".into(),
+            node,
+        ))
+    }
+
     /// The value of a node as a number of times: whole, at least 0.
     pub fn count(&mut self, node: NodeId) -> Pure<u64> {
         let value = self.value(node)?;
@@ -259,11 +271,11 @@ impl Eval<'_> {
             .collect()
     }
 
-    /// Whether a name has a value now.
+    /// Whether a name has a value now. An agent's name has one when it keeps a memory.
     fn is_bound(&self, name: &str) -> bool {
         self.scopes.find(self.scope, name).is_some()
             || self.scopes.residue(self.scope, name).is_some()
-            || self.agent(name).is_some()
+            || self.agent(name).is_some_and(|agent| agent.persist.is_some())
     }
 
     /// An agent of the running program.
@@ -426,7 +438,10 @@ impl Eval<'_> {
     fn apply(&mut self, op: BinaryOp, left: &Value, right: &Value, node: NodeId) -> Pure<Value> {
         Ok(match op {
             BinaryOp::Add => self.add(left, right, node)?,
-            BinaryOp::Sub => Value::Number(self.number(left, node)? - self.number(right, node)?),
+            BinaryOp::Sub => {
+                let difference = self.number(left, node)? - self.number(right, node)?;
+                self.finite(difference, node)?
+            }
             BinaryOp::Eq => Value::Bool(self.equal(left, right)?),
             BinaryOp::Ne => Value::Bool(!self.equal(left, right)?),
             BinaryOp::Lt => Value::Bool(self.order(left, right, node)? == Some(Ordering::Less)),
@@ -447,7 +462,7 @@ impl Eval<'_> {
             Ok(Value::list(left.iter().chain(right).cloned().collect()))
         };
         match (left, right) {
-            (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a + b)),
+            (Value::Number(a), Value::Number(b)) => self.finite(a + b, node),
             (Value::List(a), Value::List(b)) => concat(a, b),
             (Value::List(a), b) => {
                 self.nested(std::slice::from_ref(b), node)?;

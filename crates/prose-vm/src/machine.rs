@@ -47,6 +47,8 @@ pub struct Machine {
 pub(crate) struct Instance {
     /// Index into the bundle's programs.
     pub program: usize,
+    /// The programs that called it, the entry first.
+    pub callers: Vec<usize>,
     /// Folder names below the run.
     pub path: Vec<String>,
     /// Number of the last anonymous session.
@@ -122,7 +124,7 @@ impl Machine {
             open_scopes: 0,
             done: None,
         };
-        let instance = machine.instance(entry, Vec::new(), inputs);
+        let instance = machine.instance(entry, Vec::new(), Vec::new(), inputs);
         let scope = machine.scopes.frame(
             None,
             Frame {
@@ -245,11 +247,13 @@ impl Machine {
     pub(crate) fn instance(
         &mut self,
         program: usize,
+        callers: Vec<usize>,
         path: Vec<String>,
         supplied: IndexMap<String, Value>,
     ) -> u32 {
         self.instances.push(Instance {
             program,
+            callers,
             path,
             anonymous: 0,
             supplied,

@@ -305,10 +305,7 @@ fn wait_ms(backoff: Backoff, attempt: u32) -> u64 {
     match backoff {
         Backoff::None => 0,
         Backoff::Linear => 1_000,
-        Backoff::Exponential => 1_000_u64
-            .checked_shl(attempt - 1)
-            .unwrap_or(u64::MAX)
-            .clamp(1_000, LONGEST_BACKOFF_MS),
+        Backoff::Exponential => (1_000_u64 << (attempt - 1).min(16)).min(LONGEST_BACKOFF_MS),
         Backoff::Millis(ms) => ms,
     }
 }

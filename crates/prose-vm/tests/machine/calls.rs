@@ -379,6 +379,16 @@ fn a_program_that_was_not_resolved_is_an_error_of_the_run() {
 }
 
 #[test]
+fn a_cycle_of_programs_is_an_error_of_the_run() {
+    let second = program(vec![call_program("first", vec![])])
+        .import("first", Some(0))
+        .namespace("b--second");
+    let first = program(vec![call_program("second", vec![])]).import("second", Some(1));
+    let run = Run::start(bundle(vec![first, second]), &[]);
+    assert_eq!(run.error(), "import: program 'first' (alice/first) calls itself");
+}
+
+#[test]
 fn an_error_in_a_called_program_reaches_the_caller() {
     let mut run = caller(vec![try_(
         vec![call_program(

@@ -234,6 +234,22 @@ fn branches_that_wait_for_room_are_dropped_on_cancel() {
     assert_eq!(run.effects.len(), 2);
 }
 
+#[test]
+fn a_run_can_be_cancelled_while_its_leading_inputs_wait() {
+    let mut run = run(vec![input("a", "A?"), input("b", "B?"), session("S")]);
+    run.answer("a", "1").cancel().stopped();
+    cancelled(&run);
+}
+
+#[test]
+fn a_run_ends_only_when_its_cancel_scopes_are_answered() {
+    let mut run = run(vec![guarded("Work", "Clean up")]);
+    run.reply("Work", "w").cancel().reply("Clean up", "ok");
+    assert_eq!(run.done, None);
+    run.stopped();
+    cancelled(&run);
+}
+
 // ---- refused outcomes ----
 
 #[test]

@@ -249,3 +249,9 @@ fn two_nodes_with_one_id_still_have_different_effects() {
         .collect();
     assert_eq!(ids, ["main/0.0", "main/0.0#2"]);
 }
+
+#[test]
+fn a_machine_can_be_handed_to_another_thread() {
+    fn sendable<T: Send + 'static>(_: &T) {}
+    sendable(&Machine::start(bundle_of_spike(), Default::default()));
+}

@@ -267,6 +267,21 @@ fn an_agents_name_as_a_value_is_its_memory() {
 }
 
 #[test]
+fn the_name_of_an_agent_without_memory_stays_verbatim_in_text() {
+    let p = program(vec![let_("x", text("ask {helper}"))]).agent(agent("helper", None));
+    assert_eq!(run_program(p).shown("x"), "ask {helper}");
+}
+
+#[test]
+fn numbers_stay_finite() {
+    assert_eq!(raised(num(f64::INFINITY)), "type: the number is too large");
+    assert_eq!(
+        raised(add(num(f64::MAX), num(f64::MAX))),
+        "type: the number is too large"
+    );
+}
+
+#[test]
 fn fields_are_assigned_and_records_made_on_the_way() {
     let run = run(vec![
         let_("r", rec(vec![("a", num(1.0))])),
