@@ -33,3 +33,61 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
     }
     actions
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::fixture::setup;
+    use crate::{CodeActionKind, FileRange, TextRange};
+
+    /// The titles, and for quick fixes the text after each.
+    #[track_caller]
+    fn check(fixture: &str, expect: Expect) {
+        let setup = setup(fixture);
+        let position = setup.position();
+        let range = FileRange { file: position.file, range: TextRange::empty(position.offset) };
+        let mut out = String::new();
+        for action in setup.analysis.code_actions(range).unwrap() {
+            match action.kind {
+                CodeActionKind::QuickFix { code, mut edits, file, .. } => {
+                    let mut text = setup.text(file).to_owned();
+                    edits.sort_by_key(|it| std::cmp::Reverse(it.range.start()));
+                    for edit in edits {
+                        text.replace_range(std::ops::Range::<usize>::from(edit.range), &edit.insert);
+                    }
+                    out.push_str(&format!("{code} {}\n{text}", action.title));
+                }
+                CodeActionKind::Run(command) => {
+                    out.push_str(&format!("{} simulated={}\n", action.title, command.simulated));
+                }
+            }
+        }
+        expect.assert_eq(&out);
+    }
+
+    #[test]
+    fn run_is_offered_everywhere() {
+        check("session \"x\"\n\n\n$0", expect![[r#"
+            ▶ Run simulated=false
+            ▷ Run simulated simulated=true
+        "#]]);
+        check("block f:\n  ses$0sion \"x\"\n", expect![""]);
+    }
+
+    #[test]
+    fn fixes_at_the_cursor() {
+        check("agent writer:\n  model: opus\nsession: wri$0tr\n", expect![[r#"
+            E007 Replace with `writer`
+            agent writer:
+              model: opus
+            session: writer
+            ▶ Run simulated=false
+            ▷ Run simulated simulated=true
+        "#]]);
+        check("agent writer:\n  model: opus\nsession: writr\nsession \"$0x\"\n", expect![[r#"
+            ▶ Run simulated=false
+            ▷ Run simulated simulated=true
+        "#]]);
+    }
+}

@@ -35,3 +35,46 @@ pub(crate) fn first_executable(db: &RootDatabase, file: FileId) -> Option<TextRa
     }
     input
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::FileRange;
+    use crate::fixture::setup;
+
+    #[track_caller]
+    fn check(fixture: &str, expect: Expect) {
+        let setup = setup(fixture);
+        let file = setup.main();
+        let lenses = setup.analysis.code_lenses(file).unwrap();
+        let shown: Vec<String> = lenses
+            .into_iter()
+            .map(|it| {
+                let place = setup.place(FileRange { file, range: it.range });
+                format!("{place} {} simulated={}", it.title, it.command.simulated)
+            })
+            .collect();
+        expect.assert_eq(&shown.join("\n"));
+    }
+
+    #[test]
+    fn first_statement_that_runs() {
+        check("# x\nuse \"a/b\"\nagent a:\n  model: opus\ninput t: \"?\"\nlet x = session \"y\"\nsession \"z\"\n", expect![[r#"
+            /main.prose:6:1 ▶ Run simulated=false
+            /main.prose:6:1 ▷ Run simulated simulated=true"#]]);
+        check("session \"x\"\n", expect![[r#"
+            /main.prose:1:1 ▶ Run simulated=false
+            /main.prose:1:1 ▷ Run simulated simulated=true"#]]);
+        check("input t: \"?\"\n", expect![[r#"
+            /main.prose:1:1 ▶ Run simulated=false
+            /main.prose:1:1 ▷ Run simulated simulated=true"#]]);
+    }
+
+    #[test]
+    fn libraries_and_empty_files_have_none() {
+        check("agent a:\n  model: opus\nblock f:\n  session \"x\"\n", expect![""]);
+        check("# nothing\n", expect![""]);
+        check("", expect![""]);
+    }
+}

@@ -110,8 +110,7 @@ fn with_properties(header: &str, properties: impl Iterator<Item = ast::Property>
     let mut code = header.to_owned();
     for property in properties {
         let Some(key) = property.key() else { continue };
-        let text = property.syntax().text().to_string();
-        let cut = markdown::excerpt(&dedent(&text), EXCERPT_LINES, EXCERPT_CHARS);
+        let cut = markdown::excerpt(&source_text(property.syntax()), EXCERPT_LINES, EXCERPT_CHARS);
         let cut = if cut.is_empty() { format!("{}:", key.text()) } else { cut };
         for line in cut.lines() {
             code.push_str("\n  ");
@@ -121,27 +120,18 @@ fn with_properties(header: &str, properties: impl Iterator<Item = ast::Property>
     code
 }
 
-/// Takes the indentation of the second and later lines away that they have in common.
-fn dedent(text: &str) -> String {
-    let common = text
-        .lines()
-        .skip(1)
-        .filter(|line| !line.trim().is_empty())
-        .map(|line| line.len() - line.trim_start_matches(' ').len())
-        .min()
-        .unwrap_or(0);
-    // Nested lines of a property stay below it.
-    let keep = common.min(2);
+/// A node's source text, its lines shifted left as if it stood at column 0.
+fn source_text(node: &SyntaxNode) -> String {
+    let before = node.first_token().and_then(|it| it.prev_token()).map(|it| it.text().to_owned()).unwrap_or_default();
+    let column = before.rsplit(['\n', '\r']).next().map_or(0, str::len);
+    let text = node.text().to_string();
     let mut out = String::with_capacity(text.len());
     for (number, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
         if number > 0 {
             out.push('\n');
-            let cut = line.len() - line.trim_start_matches(' ').len();
-            out.push_str(&" ".repeat(keep));
-            out.push_str(&line[cut.min(common)..]);
-        } else {
-            out.push_str(line);
         }
+        out.push_str(if number > 0 { &line[indent.min(column)..] } else { line });
     }
     out
 }
@@ -233,13 +223,15 @@ fn input(input: &ast::InputStmt) -> Vec<Part> {
 
 /// A variable: the statement that made it, and by what.
 fn binding(db: &RootDatabase, def: &Definition, node: &SyntaxNode) -> Vec<Part> {
-    let text = node.text().to_string();
+    // What `catch` names is declared for its body; shown is the clause.
+    let clause = node.parent().filter(|it| def.kind == DefKind::Catch && it.kind() == SyntaxKind::CATCH_CLAUSE);
+    let text = source_text(clause.as_ref().unwrap_or(node));
     let shown = match def.kind {
         // Of a construct only the head: its body may be long.
         DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce => {
             text.lines().next().unwrap_or_default().to_owned()
         }
-        _ => dedent(&text),
+        _ => text,
     };
     let mut parts = vec![Part::Code(markdown::excerpt(&shown, EXCERPT_LINES, EXCERPT_CHARS))];
     let name = markdown::code(&def.name);
@@ -251,6 +243,7 @@ fn binding(db: &RootDatabase, def: &Definition, node: &SyntaxNode) -> Vec<Part> 
         }
         (DefKind::Index, _) => format!("Loop index {name}, counting from 0."),
         (DefKind::Implicit, _) => format!("{name}: the item that the stage works on."),
+        (_, Some(Expr::Literal(_) | Expr::List(_) | Expr::Object(_))) => format!("{} {name}.", upper_first(noun)),
         (_, Some(value)) => {
             let model = session_model(db, def, &value).map(|it| format!(" ({it})")).unwrap_or_default();
             format!("{} {name}, bound by {}{model}.", upper_first(noun), maker(&value))
@@ -328,12 +321,16 @@ fn session_model(db: &RootDatabase, def: &Definition, value: &Expr) -> Option<St
 pub(crate) fn effective(
     agent: &ast::AgentDef,
     own: impl Iterator<Item = ast::Property>,
-) -> Option<Part> {
+) -> Option<[Part; 2]> {
     let line = |property: &ast::Property, origin: &str| {
         let key = property.key()?.text();
         let value = match property.value() {
             Some(PropertyValue::Nested(_) | PropertyValue::Dashes(_) | PropertyValue::Block(_)) => "…".to_owned(),
-            _ => property_value(property).unwrap_or_default(),
+            Some(value) => {
+                let text = value.syntax().text().to_string();
+                markdown::excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), 1, 80)
+            }
+            None => String::new(),
         };
         Some(format!("{key}: {value}  # {origin}"))
     };
@@ -351,7 +348,7 @@ pub(crate) fn effective(
             lines.extend(line(&property, "agent"));
         }
     }
-    Some(Part::Code(lines.join("\n")))
+    Some([Part::Words("In this session:".to_owned()), Part::Code(lines.join("\n"))])
 }
 
 /// A property's value on one line, as written; a string without its quotes.

@@ -143,3 +143,88 @@ impl Outline {
         self.symbols.push(SymbolNode { name, kind, detail, full_range, focus_range, children });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::SymbolNode;
+    use crate::fixture::setup;
+
+    #[track_caller]
+    fn check(fixture: &str, expect: Expect) {
+        fn show(nodes: &[SymbolNode], depth: usize, out: &mut String) {
+            for node in nodes {
+                let detail = node.detail.as_deref().map(|it| format!(" · {it}")).unwrap_or_default();
+                out.push_str(&format!("{}{} {}{detail}\n", "  ".repeat(depth), node.kind.as_str(), node.name));
+                show(&node.children, depth + 1, out);
+            }
+        }
+        let setup = setup(fixture);
+        let mut out = String::new();
+        show(&setup.analysis.document_symbols(setup.main()).unwrap(), 0, &mut out);
+        expect.assert_eq(&out);
+    }
+
+    #[test]
+    fn everything_declared() {
+        check(
+            r#"
+            use "alice/research" as res
+            use "bob/critique"
+            input topic: "What?"
+            agent writer:
+              model: opus
+              prompt: "x"
+            agent plain:
+              prompt: "y"
+            block review(text, depth):
+              let first = session "x"
+              block inner:
+                let deep = session "y"
+              output verdict = session "z"
+            block nothing:
+              session "x"
+            let a = session: writer
+            const b = 2
+            let { k, l } = res(topic: topic)
+            a = session "again"
+            fresh = session "once"
+            fresh = session "twice"
+            parallel:
+              p = session "1"
+              session q: writer
+            for item in [1]:
+              let inside = session "x"
+            output result = a
+            "#,
+            expect![[r#"
+                program res · alice/research
+                program critique · bob/critique
+                input topic · input
+                agent writer · opus
+                agent plain
+                block review · (text, depth)
+                  variable first · let
+                  block inner
+                    variable deep · let
+                  output verdict · output
+                block nothing
+                variable a · let
+                constant b · const
+                variable k · let
+                variable l · let
+                variable fresh
+                variable p · branch
+                variable q · session
+                variable inside · let
+                output result · output
+            "#]],
+        );
+    }
+
+    #[test]
+    fn unfinished_declarations() {
+        check("agent \nblock \nlet \nsession \"x\"\n", expect![""]);
+    }
+}

@@ -22,3 +22,72 @@ pub(crate) fn references(db: &RootDatabase, position: FilePosition, include_decl
         .map(|it| FileRange { file: it.file, range: it.range })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::fixture::setup;
+
+    #[track_caller]
+    fn check(fixture: &str, include_declaration: bool, expect: Expect) {
+        let setup = setup(fixture);
+        let found = setup.analysis.references(setup.position(), include_declaration).unwrap();
+        let places: Vec<String> = found.into_iter().map(|it| setup.place(it)).collect();
+        expect.assert_eq(&places.join("\n"));
+    }
+
+    #[test]
+    fn agents() {
+        let fixture = "agent a:\n  model: opus\nsession: $0a\nlet x = resume: a\nsession n: a\n";
+        check(fixture, true, expect![[r#"
+            /main.prose:1:7
+            /main.prose:3:10
+            /main.prose:4:17
+            /main.prose:5:12"#]]);
+        check(fixture, false, expect![[r#"
+            /main.prose:3:10
+            /main.prose:4:17
+            /main.prose:5:12"#]]);
+    }
+
+    #[test]
+    fn variables_with_texts() {
+        check(
+            "let a = 1\na = a + 1\nsession \"{a} of {a.b}\"\n  context: [$0a]\nif **{a}**:\n  session \"a\"\n",
+            true,
+            expect![[r#"
+                /main.prose:1:5
+                /main.prose:2:1
+                /main.prose:2:5
+                /main.prose:3:11
+                /main.prose:3:18
+                /main.prose:4:13
+                /main.prose:5:7"#]],
+        );
+    }
+
+    #[test]
+    fn only_the_same_variable() {
+        check("block f(x):\n  session \"{$0x}\"\nblock g(x):\n  session \"{x}\"\nlet x = 1\n", true, expect![[r#"
+            /main.prose:1:9
+            /main.prose:2:13"#]]);
+    }
+
+    #[test]
+    fn across_files() {
+        check(
+            "#- /main.prose\nuse \"lib.prose\"\ndo f\n#- /lib.prose\nblock $0f:\n  do f\n",
+            true,
+            expect![[r#"
+                /main.prose:2:4
+                /lib.prose:1:7
+                /lib.prose:2:6"#]],
+        );
+    }
+
+    #[test]
+    fn nothing_there() {
+        check("session \"$0x\"\n", true, expect![""]);
+    }
+}
