@@ -17,7 +17,7 @@ use crate::guard::{CONCURRENCY, Guard, Phase};
 use crate::main_loop::{self, Event, Setup};
 use crate::outbox::Outbox;
 use crate::parent;
-use crate::runs::{Engine, Runs};
+use crate::runs::{Engine, Runs, Runtime};
 use crate::server::Backend;
 
 /// Bytes between the framing layer and the server. Small: back-pressure belongs to the client's pipe.
@@ -73,7 +73,7 @@ pub async fn serve(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) -> i32 {
-    serve_with(stdin, stdout, config, Arc::new(crate::runs::NoEngine), shutdown).await
+    serve_with(stdin, stdout, config, |outbox| Arc::new(Runtime::new(outbox)), shutdown).await
 }
 
 /// [`serve`] with a given runtime.
@@ -81,7 +81,7 @@ pub(crate) async fn serve_with(
     stdin: impl AsyncRead + Send + Unpin + 'static,
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     config: Config,
-    engine: Arc<dyn Engine>,
+    engine: impl FnOnce(Outbox) -> Arc<dyn Engine>,
     shutdown: impl Future<Output = ()>,
 ) -> i32 {
     let ledger = Ledger::default();
@@ -93,7 +93,7 @@ pub(crate) async fn serve_with(
     let (events, events_rx) = channel();
     let documents = Arc::<Documents>::default();
 
-    let runs = match Runs::new(engine, outbox.clone()) {
+    let runs = match Runs::new(engine(outbox.clone()), outbox.clone()) {
         Ok(runs) => Arc::new(runs),
         Err(e) => return no_threads(&e),
     };
@@ -149,9 +149,9 @@ pub(crate) async fn serve_with(
     };
     let code = phases.borrow().code();
     tracing::info!(code, "session over: {why}");
+    runs.stop(FAREWELL).await;
     // Also an editor that is gone may have left a reader for what it asked.
     let _ = tokio::time::timeout(FAREWELL, ledger.settled()).await;
-    runs.stop();
     let _ = events.send(Event::Quit);
     for task in [input.abort_handle(), server.abort_handle(), output.abort_handle()] {
         task.abort();

@@ -120,8 +120,7 @@ impl Backend {
             Command::Run(args) => self.run(args).await,
             Command::Resume(args) => {
                 let how = Runs::how(session, &self.settings(), None);
-                Runs::check_trust(session, how.backend.as_deref())?;
-                Ok(json!({ "runId": self.runs.resume(args.run_id, how).await? }))
+                Ok(json!({ "runId": self.runs.resume(args.run_id, args.accept_changed, how).await? }))
             }
             Command::Cancel(args) => self.runs.cancel(&args.run_id).map(|()| Value::Null),
             Command::Answer(args) => self.runs.answer(args).map(|()| Value::Null),

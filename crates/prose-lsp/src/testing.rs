@@ -11,7 +11,8 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::Decoder;
 
 use crate::framing::{OutgoingDecoder, encode};
-use crate::runs::{Engine, NoEngine};
+use crate::outbox::Outbox;
+use crate::runs::{Engine, Runtime};
 use crate::serve::{Config, serve_with};
 
 /// Only keeps a broken test from hanging; no test is decided by it.
@@ -31,7 +32,11 @@ pub(crate) struct TestClient {
 
 impl TestClient {
     /// A server that has not been initialized.
-    pub(crate) fn raw(engine: Arc<dyn Engine>) -> TestClient {
+    pub(crate) fn raw() -> TestClient {
+        TestClient::serve(|outbox| Arc::new(Runtime::new(outbox)))
+    }
+
+    fn serve(engine: impl FnOnce(Outbox) -> Arc<dyn Engine> + Send + 'static) -> TestClient {
         // As large as an operating system's pipe, so that nobody is ahead further than in reality.
         let (stdin, server_in) = tokio::io::duplex(64 * 1024);
         let (server_out, stdout) = tokio::io::duplex(64 * 1024);
@@ -56,12 +61,21 @@ impl TestClient {
 
     /// An initialized session of a client without special capabilities.
     pub(crate) async fn start() -> TestClient {
-        TestClient::with(Arc::new(NoEngine), json!({ "capabilities": {} })).await
+        TestClient::with(json!({ "capabilities": {} })).await
     }
 
     /// An initialized session.
-    pub(crate) async fn with(engine: Arc<dyn Engine>, initialize: Value) -> TestClient {
-        let mut client = TestClient::raw(engine);
+    pub(crate) async fn with(initialize: Value) -> TestClient {
+        TestClient::raw().initialized(initialize).await
+    }
+
+    /// An initialized session whose runs are driven by `engine`.
+    pub(crate) async fn with_engine(engine: Arc<dyn Engine>, initialize: Value) -> TestClient {
+        TestClient::serve(move |_| engine).initialized(initialize).await
+    }
+
+    async fn initialized(self, initialize: Value) -> TestClient {
+        let mut client = self;
         client.request("initialize", initialize).await.unwrap();
         client.notify("initialized", json!({})).await;
         client

@@ -17,7 +17,7 @@ pub(crate) enum Command {
     /// `prose.cancel`.
     Cancel(RunRef),
     /// `prose.resume`.
-    Resume(RunRef),
+    Resume(ResumeArgs),
     /// `prose.answer`.
     Answer(AnswerArgs),
     /// `prose.runs`.
@@ -47,7 +47,18 @@ pub(crate) struct RunArgs {
     pub(crate) mock: Option<std::path::PathBuf>,
 }
 
-/// Argument of `prose.cancel` and `prose.resume`.
+/// Argument of `prose.resume`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ResumeArgs {
+    /// The run.
+    pub(crate) run_id: RunId,
+    /// Go on with what was started although the program's files have changed since.
+    #[serde(default)]
+    pub(crate) accept_changed: bool,
+}
+
+/// Argument of `prose.cancel`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RunRef {

@@ -57,6 +57,8 @@ pub(crate) struct Started {
 pub(crate) trait Control: Send + Sync {
     /// Asks the run to stop; it ends by itself, after its `finally` bodies.
     fn cancel(&self);
+    /// Lets go of the run as it stands; it can be resumed.
+    fn stop(&self);
     /// Answers an input. The first valid answer wins.
     fn answer(&self, request: &EffectId, value: Value) -> Result<(), RunError>;
 }
@@ -93,6 +95,15 @@ pub(crate) struct Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunError(pub(crate) String);
 
+impl RunError {
+    /// The refusal that an untrusted workspace gets.
+    pub(crate) fn untrusted() -> RunError {
+        let text =
+            "This workspace is not trusted, so its programs can't be run. Trust it in the editor, or use Run simulated.";
+        RunError(text.to_owned())
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -103,24 +114,9 @@ impl fmt::Display for RunError {
 pub(crate) trait Engine: Send + Sync + 'static {
     /// Starts a run and returns as soon as it has an id.
     fn start(&self, request: StartRequest) -> BoxFuture<'static, Result<Started, RunError>>;
-    /// Continues a run that has stopped or crashed.
-    fn resume(&self, run: RunId, how: How) -> BoxFuture<'static, Result<Started, RunError>>;
+    /// Continues a run that has stopped or crashed. Without trust only one that was started with [`SIMULATE`].
+    /// `accept_changed`: go on although the program's files have changed since.
+    fn resume(&self, run: RunId, accept_changed: bool, how: How) -> BoxFuture<'static, Result<Started, RunError>>;
     /// Runs found on disk under the given folder, latest first.
     fn list(&self, folder: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>>;
-}
-
-/// A server that can't run programs.
-#[derive(Debug)]
-pub(crate) struct NoEngine;
-
-impl Engine for NoEngine {
-    fn start(&self, _: StartRequest) -> BoxFuture<'static, Result<Started, RunError>> {
-        Box::pin(async { Err(RunError("this server can't run programs".into())) })
-    }
-    fn resume(&self, _: RunId, _: How) -> BoxFuture<'static, Result<Started, RunError>> {
-        Box::pin(async { Err(RunError("this server can't run programs".into())) })
-    }
-    fn list(&self, _: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>> {
-        Box::pin(async { Vec::new() })
-    }
 }

@@ -7,6 +7,7 @@ mod args;
 mod engine;
 mod protocol;
 mod report;
+mod runtime;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,13 +19,14 @@ use lsp_types::request::WorkDoneProgressCreate;
 use lsp_types::{MessageType, NumberOrString, WorkDoneProgressCreateParams};
 use prose_model::{EffectId, Event, Order, RunEvent, RunId, RunStatus};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
 pub(crate) use self::engine::{
-    Control, Engine, How, NoEngine, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
+    Control, Engine, How, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
 };
+pub(crate) use self::runtime::Runtime;
 use self::protocol::{InputParams, InputRequest};
 use self::report::{Launch, Report, Wants};
 use crate::outbox::Outbox;
@@ -44,6 +46,8 @@ pub(crate) struct Runs {
     handle: tokio::runtime::Handle,
     table: Arc<Mutex<BTreeMap<RunId, Arc<Run>>>>,
     launches: AtomicU64,
+    /// How many runs are followed.
+    going: watch::Sender<u32>,
 }
 
 /// A run of this server, going on or ended.
@@ -77,7 +81,16 @@ impl Runs {
             .build()?;
         let handle = runtime.handle().clone();
         let runtime = Mutex::new(Some(runtime));
-        Ok(Runs { engine, outbox, session: OnceLock::new(), runtime, handle, table: Arc::default(), launches: AtomicU64::new(0) })
+        Ok(Runs {
+            engine,
+            outbox,
+            session: OnceLock::new(),
+            runtime,
+            handle,
+            table: Arc::default(),
+            launches: AtomicU64::new(0),
+            going: watch::Sender::new(0),
+        })
     }
 
     /// The client is known: starts reporting. A second call changes nothing.
@@ -89,9 +102,18 @@ impl Runs {
         }
     }
 
-    /// Ends all runs without waiting: they can be resumed.
-    pub(crate) fn stop(&self) {
-        if let Some(runtime) = lock(&self.runtime).take() {
+    /// Lets go of all runs, so that they can be resumed, and waits until they have noticed, at most `patience`.
+    pub(crate) async fn stop(&self, patience: Duration) {
+        let table: Vec<_> = lock(&self.table).values().cloned().collect();
+        for run in table.iter().filter(|run| lock(&run.state).ended.is_none()) {
+            run.control.stop();
+        }
+        let mut going = self.going.subscribe();
+        if tokio::time::timeout(patience, going.wait_for(|count| *count == 0)).await.is_err() {
+            tracing::warn!("runs did not stop in time");
+        }
+        let runtime = lock(&self.runtime).take();
+        if let Some(runtime) = runtime {
             runtime.shutdown_background();
         }
     }
@@ -101,9 +123,7 @@ impl Runs {
         if session.trusted || backend == Some(SIMULATE) {
             return Ok(());
         }
-        Err(refused(
-            "This workspace is not trusted, so its programs can't be run. Trust it in the editor, or use Run simulated.",
-        ))
+        Err(refused(RunError::untrusted().0))
     }
 
     /// Choices of a start or resume.
@@ -126,12 +146,11 @@ impl Runs {
     }
 
     /// Continues a stopped run.
-    pub(crate) async fn resume(&self, run: RunId, how: How) -> Result<RunId, Error> {
+    pub(crate) async fn resume(&self, run: RunId, accept_changed: bool, how: How) -> Result<RunId, Error> {
         if self.find(&run).is_some_and(|run| lock(&run.state).ended.is_none()) {
             return Err(refused(format!("run {run} is still going on")));
         }
-        let simulated = how.backend.as_deref() == Some(SIMULATE);
-        self.launch(self.engine.resume(run.clone(), how), format!("run {run}"), simulated).await
+        self.launch(self.engine.resume(run.clone(), accept_changed, how), format!("run {run}"), false).await
     }
 
     async fn launch(
@@ -166,7 +185,12 @@ impl Runs {
             outbox: self.outbox.clone(),
             reports: reports.clone(),
         };
-        self.handle.spawn(reporter.follow(events));
+        self.going.send_modify(|count| *count += 1);
+        let going = self.going.clone();
+        self.handle.spawn(async move {
+            reporter.follow(events).await;
+            going.send_modify(|count| *count -= 1);
+        });
         Ok(id)
     }
 

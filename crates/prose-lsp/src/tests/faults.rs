@@ -99,7 +99,7 @@ async fn exit_without_shutdown_is_an_error() {
 
 #[tokio::test]
 async fn exit_ends_even_a_session_that_never_began() {
-    let mut client = TestClient::raw(std::sync::Arc::new(crate::runs::NoEngine));
+    let mut client = TestClient::raw();
     client.notify("exit", json!(null)).await;
     assert_eq!(client.exit_code().await, 1);
 }
@@ -120,8 +120,7 @@ async fn exit_ends_a_session_with_requests_that_wait() {
 async fn handlers_never_wait_for_the_client() {
     // This client registers dynamically, and never answers the server's request.
     let watches = json!({ "workspace": { "didChangeWatchedFiles": { "dynamicRegistration": true } } });
-    let engine = std::sync::Arc::new(crate::runs::NoEngine);
-    let mut client = TestClient::with(engine, json!({ "capabilities": watches })).await;
+    let mut client = TestClient::with(json!({ "capabilities": watches })).await;
     let request = client.next("client/registerCapability").await;
     client.open(A, 0, "").await;
     for version in 1..=300 {

@@ -1,11 +1,8 @@
 //! Editor features through the protocol. What they say is `prose-ide`'s matter and tested there; here it is whether it
 //! reaches the client, in the client's terms.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::runs::NoEngine;
 use crate::testing::TestClient;
 
 const A: &str = "file:///w/a.prose";
@@ -26,7 +23,7 @@ do review(draft)
 
 async fn client(capabilities: Value) -> TestClient {
     let params = json!({ "capabilities": capabilities });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     client.open(A, 1, PROGRAM).await;
     client
 }
@@ -200,7 +197,7 @@ async fn used_files_are_found_on_disk_and_followed() {
     let uri = |path: &str| lsp_types::Url::from_file_path(root.join(path)).unwrap().to_string();
     let folder = lsp_types::Url::from_file_path(&root).unwrap();
     let params = json!({ "capabilities": {}, "workspaceFolders": [{ "uri": folder, "name": "w" }] });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     let main = uri("main.prose");
     let text = "use \"./lib/helpers.prose\"\n\nsession: helper\n  prompt: \"x\"\n";
     client.open(&main, 1, text).await;
@@ -230,7 +227,7 @@ async fn severities_follow_the_settings() {
     let file = lsp_types::Url::from_file_path(root.join("a.prose")).unwrap().to_string();
     std::fs::write(root.join("prose.toml"), "[lint]\nE007 = \"warning\"\n").unwrap();
     let params = json!({ "capabilities": {}, "workspaceFolders": [{ "uri": folder, "name": "w" }] });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     client.open(&file, 1, "session: nobody\n  prompt: \"x\"\n").await;
     let severity = |found: &[Value]| found.iter().find(|d| d["code"] == "E007").map(|d| d["severity"].clone());
     assert_eq!(severity(&client.diagnostics(&file, 1).await), Some(json!(2)));
@@ -249,7 +246,7 @@ async fn severities_follow_the_settings() {
 #[tokio::test]
 async fn settings_are_pulled_from_clients_that_offer_it() {
     let params = json!({ "capabilities": { "workspace": { "configuration": true } } });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     let request = client.next("workspace/configuration").await;
     assert_eq!(request["params"]["items"], json!([{ "section": "prose" }]));
     client.open(A, 1, "session: nobody\n  prompt: \"x\"\n").await;

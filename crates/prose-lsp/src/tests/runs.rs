@@ -33,12 +33,16 @@ struct Script {
 #[derive(Default)]
 struct Log {
     cancelled: Mutex<u32>,
+    stopped: Mutex<u32>,
     answers: Mutex<Vec<(EffectId, Value)>>,
 }
 
 impl Control for Log {
     fn cancel(&self) {
         *self.cancelled.lock().unwrap() += 1;
+    }
+    fn stop(&self) {
+        *self.stopped.lock().unwrap() += 1;
     }
     fn answer(&self, request: &EffectId, value: Value) -> Result<(), RunError> {
         if value == json!("bad") {
@@ -106,9 +110,9 @@ impl Engine for Shared {
             Ok(scripted.begin(id))
         })
     }
-    fn resume(&self, run: RunId, _: How) -> BoxFuture<'static, Result<Started, RunError>> {
+    fn resume(&self, run: RunId, _: bool, how: How) -> BoxFuture<'static, Result<Started, RunError>> {
         let scripted = Arc::clone(&self.0);
-        Box::pin(async move { Ok(scripted.begin(run)) })
+        Box::pin(async move { if how.trusted { Ok(scripted.begin(run)) } else { Err(RunError::untrusted()) } })
     }
     fn list(&self, _: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>> {
         let on_disk = |id: &str| RunSummary {
@@ -171,7 +175,7 @@ async fn session(prose: Value, progress: bool) -> (TestClient, Arc<Scripted>) {
         "initializationOptions": { "trusted": true, "maxParallel": 5 },
         "workspaceFolders": [{ "uri": "file:///w", "name": "w" }],
     });
-    let mut client = TestClient::with(Arc::new(Shared(Arc::clone(&scripted))), params).await;
+    let mut client = TestClient::with_engine(Arc::new(Shared(Arc::clone(&scripted))), params).await;
     client.open(A, 3, "session \"hello\"\n").await;
     (client, scripted)
 }
@@ -252,7 +256,7 @@ async fn an_edit_after_the_command_does_not_disturb_the_run() {
 async fn an_untrusted_workspace_runs_only_simulated() {
     let scripted = Arc::<Scripted>::default();
     let params = json!({ "capabilities": {}, "initializationOptions": { "backend": "claude" } });
-    let mut client = TestClient::with(Arc::new(Shared(Arc::clone(&scripted))), params).await;
+    let mut client = TestClient::with_engine(Arc::new(Shared(Arc::clone(&scripted))), params).await;
     client.open(A, 1, "session \"hello\"\n").await;
     for argument in [json!({ "uri": A }), json!({ "uri": A, "backend": "replay" })] {
         let error = command(&mut client, "prose.run", argument).await.unwrap_err();
@@ -471,9 +475,10 @@ async fn runs_are_listed_and_resumed() {
 
 #[tokio::test]
 async fn the_end_of_the_session_does_not_wait_for_runs() {
-    let (mut client, _scripted) = session(json!({}), false).await;
-    run(&mut client).await;
+    let (mut client, scripted) = session(json!({}), false).await;
+    let run = run(&mut client).await;
     client.request("shutdown", json!(null)).await.unwrap();
     client.notify("exit", json!(null)).await;
     assert_eq!(client.exit_code().await, 0);
+    assert_eq!(*scripted.log(&run).stopped.lock().unwrap(), 1, "it is told to stop, and stays resumable");
 }

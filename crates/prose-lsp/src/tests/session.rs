@@ -1,17 +1,14 @@
 //! Beginning and end of a session, and what may come at the wrong time.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use crate::runs::NoEngine;
 use crate::testing::TestClient;
 
 const A: &str = "file:///a.prose";
 
 #[tokio::test]
 async fn initialize_tells_what_the_server_can_do() {
-    let mut client = TestClient::raw(Arc::new(NoEngine));
+    let mut client = TestClient::raw();
     let result = client.request("initialize", json!({ "capabilities": {} })).await.unwrap();
     assert_eq!(result["serverInfo"]["name"], "prose-lsp");
     let capabilities = &result["capabilities"];
@@ -23,7 +20,7 @@ async fn initialize_tells_what_the_server_can_do() {
 
 #[tokio::test]
 async fn messages_may_follow_initialize_without_waiting_for_its_answer() {
-    let mut client = TestClient::raw(Arc::new(NoEngine));
+    let mut client = TestClient::raw();
     let id = client.send("initialize", json!({ "capabilities": {} })).await;
     client.notify("initialized", json!({})).await;
     client.open(A, 1, "text").await;
@@ -33,7 +30,7 @@ async fn messages_may_follow_initialize_without_waiting_for_its_answer() {
 
 #[tokio::test]
 async fn requests_before_initialize_and_after_shutdown_are_refused() {
-    let mut client = TestClient::raw(Arc::new(NoEngine));
+    let mut client = TestClient::raw();
     let early = client.request("prose/viewText", json!({ "uri": A })).await.unwrap_err();
     assert_eq!(early["code"], -32002);
     client.request("initialize", json!({ "capabilities": {} })).await.unwrap();
@@ -94,7 +91,7 @@ async fn the_host_can_end_the_session() {
 async fn the_session_ends_with_the_process_of_the_editor() {
     let mut editor = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let params = json!({ "capabilities": {}, "processId": editor.id() });
-    let client = TestClient::with(Arc::new(NoEngine), params).await;
+    let client = TestClient::with(params).await;
     editor.kill().unwrap();
     editor.wait().unwrap();
     assert_eq!(client.exit_code().await, 1);
@@ -103,7 +100,7 @@ async fn the_session_ends_with_the_process_of_the_editor() {
 #[tokio::test]
 async fn a_process_that_never_was_ends_nothing() {
     let params = json!({ "capabilities": {}, "processId": i32::MAX });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     client.open(A, 1, "text").await;
     assert_eq!(client.text(A).await, "text");
 }
@@ -111,7 +108,7 @@ async fn a_process_that_never_was_ends_nothing() {
 #[tokio::test]
 async fn malformed_options_are_told_and_ignored() {
     let params = json!({ "capabilities": {}, "initializationOptions": { "trusted": "yes" } });
-    let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+    let mut client = TestClient::with(params).await;
     let message = client.next("window/showMessage").await;
     assert!(message["params"]["message"].as_str().unwrap().contains("initializationOptions"));
 }

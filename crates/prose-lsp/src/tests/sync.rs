@@ -1,10 +1,7 @@
 //! The server's text is the client's text.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::runs::NoEngine;
 use crate::testing::{Random, TestClient};
 
 const A: &str = "file:///a.prose";
@@ -72,7 +69,7 @@ async fn thousand_changes(encodings: Value, utf8: bool) {
     let capabilities = json!({ "general": { "positionEncodings": encodings } });
     for seed in 1..=4 {
         let params = json!({ "capabilities": capabilities });
-        let mut client = TestClient::with(Arc::new(NoEngine), params).await;
+        let mut client = TestClient::with(params).await;
         let mut random = Random(0x9e37_79b9 * seed);
         let mut model = Model { text: "agent a:\r\n  prompt: \"é🦀\"\n".chars().collect(), utf8 };
         client.open(A, 0, &model.text()).await;
