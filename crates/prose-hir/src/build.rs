@@ -12,10 +12,34 @@ use crate::hir::*;
 
 /// Reads the statements of a chunk's tree.
 pub(crate) fn chunk_body(root: &SyntaxNode) -> ChunkBody {
+    let mut cx = Build { depth: 0, too_deep: Vec::new() };
     let stmts = ast::SourceFile::cast(root.clone())
-        .map(|file| file.statements().map(|it| stmt(&it)).collect())
+        .map(|file| file.statements().map(|it| stmt(&mut cx, &it)).collect())
         .unwrap_or_default();
-    ChunkBody { stmts }
+    ChunkBody { stmts, too_deep: cx.too_deep }
+}
+
+/// Deepest nesting of expressions. Everything that follows recurses over them: checks, lowering, the machine, the stored
+/// bundle; people write less than twenty.
+const MAX_DEPTH: usize = 100;
+
+struct Build {
+    depth: usize,
+    too_deep: Vec<TextRange>,
+}
+
+impl Build {
+    /// Goes one level down, unless that is too deep.
+    fn deeper<T>(&mut self, range: TextRange, read: impl FnOnce(&mut Build) -> T) -> Option<T> {
+        if self.depth == MAX_DEPTH {
+            self.too_deep.push(range);
+            return None;
+        }
+        self.depth += 1;
+        let out = read(self);
+        self.depth -= 1;
+        Some(out)
+    }
 }
 
 fn range(node: &impl AstNode<Language = prose_syntax::ProseLanguage>) -> TextRange {
@@ -38,7 +62,7 @@ fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
     node?.token().as_ref().map(ident)
 }
 
-fn stmt(node: &ast::Stmt) -> Stmt {
+fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
     let kind = match node {
         ast::Stmt::Use(it) => StmtKind::Use(UseDef {
             target: it.path().and_then(|it| it.string()).map(|it| (it.text(), it.content_range())),
@@ -47,26 +71,26 @@ fn stmt(node: &ast::Stmt) -> Stmt {
         ast::Stmt::Import(it) => StmtKind::SkillImport {
             skill: it.skill().and_then(|it| it.string()).map(|it| (it.text(), it.text_range())),
         },
-        ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef { name: name(it.name()), props: props(it.properties()) }),
+        ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef { name: name(it.name()), props: props(cx, it.properties()) }),
         ast::Stmt::Block(it) => StmtKind::Block(BlockDef {
             name: name(it.name()),
             params: params(it.params()),
-            mods: mods(it.modifiers()),
-            body: body(it.body()),
+            mods: mods(cx, it.modifiers()),
+            body: body(cx, it.body()),
         }),
-        executable => StmtKind::Expr(Expr { range: range(node), kind: executable_kind(executable) }),
+        executable => StmtKind::Expr(Expr { range: range(node), kind: executable_kind(cx, executable) }),
     };
     Stmt { range: range(node), kind }
 }
 
-fn executable_kind(node: &ast::Stmt) -> ExprKind {
+fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
     match node {
         ast::Stmt::Input(it) => {
-            ExprKind::Input { name: name(it.name()), value: it.value().map(|it| Box::new(expr(&it))) }
+            ExprKind::Input { name: name(it.name()), value: it.value().map(|it| Box::new(expr(cx, &it))) }
         }
         ast::Stmt::Output(it) => match name(it.name()) {
-            Some(name) => ExprKind::Output { name, value: boxed(it.value(), it.syntax()) },
-            None => ExprKind::Return { is_return: false, value: it.value().map(|it| Box::new(expr(&it))) },
+            Some(name) => ExprKind::Output { name, value: boxed(cx, it.value(), it.syntax()) },
+            None => ExprKind::Return { is_return: false, value: it.value().map(|it| Box::new(expr(cx, &it))) },
         },
         ast::Stmt::Let(it) => {
             let target = match (name(it.name()), it.pattern()) {
@@ -74,64 +98,64 @@ fn executable_kind(node: &ast::Stmt) -> ExprKind {
                 (Some(name), None) => LetTarget::Name(name),
                 (None, None) => LetTarget::Missing,
             };
-            ExprKind::Let { constant: it.is_const(), target, value: boxed(it.value(), it.syntax()) }
+            ExprKind::Let { constant: it.is_const(), target, value: boxed(cx, it.value(), it.syntax()) }
         }
-        ast::Stmt::Assign(it) => match it.target().and_then(|it| assign_target(&it)) {
+        ast::Stmt::Assign(it) => match it.target().and_then(|it| assign_target(cx, &it)) {
             Some((name, path, computed)) => {
-                ExprKind::Assign { name, path, computed, value: boxed(it.value(), it.syntax()) }
+                ExprKind::Assign { name, path, computed, value: boxed(cx, it.value(), it.syntax()) }
             }
             // Something that can't be assigned to was reported by the parser; its value still runs.
-            None => opt_expr(it.value(), it.syntax()).kind,
+            None => opt_expr(cx, it.value(), it.syntax()).kind,
         },
-        ast::Stmt::Throw(it) => ExprKind::Throw(it.value().map(|it| Box::new(expr(&it)))),
+        ast::Stmt::Throw(it) => ExprKind::Throw(it.value().map(|it| Box::new(expr(cx, &it)))),
         ast::Stmt::Return(it) => {
-            ExprKind::Return { is_return: true, value: it.value().map(|it| Box::new(expr(&it))) }
+            ExprKind::Return { is_return: true, value: it.value().map(|it| Box::new(expr(cx, &it))) }
         }
         ast::Stmt::Break(_) => ExprKind::Break,
         ast::Stmt::Assert(it) => ExprKind::Assert {
-            cond: boxed(it.condition(), it.syntax()),
-            message: it.message().map(|it| Box::new(expr(&it))),
+            cond: boxed(cx, it.condition(), it.syntax()),
+            message: it.message().map(|it| Box::new(expr(cx, &it))),
         },
-        ast::Stmt::Expr(it) => opt_expr(it.expr(), it.syntax()).kind,
+        ast::Stmt::Expr(it) => opt_expr(cx, it.expr(), it.syntax()).kind,
         ast::Stmt::Use(_) | ast::Stmt::Import(_) | ast::Stmt::Agent(_) | ast::Stmt::Block(_) => ExprKind::Missing,
     }
 }
 
 /// The variable, the path below it, and whether it is written `name_{v}`.
-fn assign_target(target: &Target) -> Option<(Ident, Vec<Expr>, bool)> {
+fn assign_target(cx: &mut Build, target: &Target) -> Option<(Ident, Vec<Expr>, bool)> {
     match target {
         Target::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new(), false)),
         Target::Computed(it) => {
             let base = ident(&it.base()?);
-            Some((base, it.key().iter().map(expr).collect(), true))
+            Some((base, it.key().iter().map(|it| expr(cx, it)).collect(), true))
         }
         Target::Field(it) => {
-            let (root, mut path) = place(&it.base()?)?;
+            let (root, mut path) = place(cx, &it.base()?)?;
             path.push(key_text(&name(it.field())?));
             Some((root, path, false))
         }
         Target::Index(it) => {
-            let (root, mut path) = place(&it.base()?)?;
-            path.push(opt_expr(it.index(), it.syntax()));
+            let (root, mut path) = place(cx, &it.base()?)?;
+            path.push(opt_expr(cx, it.index(), it.syntax()));
             Some((root, path, false))
         }
     }
 }
 
-fn place(node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
+fn place(cx: &mut Build, node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
     match node {
         ast::Expr::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new())),
         ast::Expr::Field(it) => {
-            let (root, mut path) = place(&it.base()?)?;
+            let (root, mut path) = place(cx, &it.base()?)?;
             path.push(key_text(&name(it.field())?));
             Some((root, path))
         }
         ast::Expr::Index(it) => {
-            let (root, mut path) = place(&it.base()?)?;
-            path.push(opt_expr(it.index(), it.syntax()));
+            let (root, mut path) = place(cx, &it.base()?)?;
+            path.push(opt_expr(cx, it.index(), it.syntax()));
             Some((root, path))
         }
-        ast::Expr::Paren(it) => place(&it.inner()?),
+        ast::Expr::Paren(it) => place(cx, &it.inner()?),
         _ => None,
     }
 }
@@ -142,9 +166,13 @@ fn key_text(key: &Ident) -> Expr {
     Expr { range: key.range, kind: ExprKind::Text(text) }
 }
 
-fn body(node: Option<ast::Body>) -> Body {
+fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
     match node {
-        Some(node) => Body { range: range(&node), stmts: node.statements().map(|it| stmt(&it)).collect() },
+        Some(node) => {
+            let range = range(&node);
+            let stmts = cx.deeper(range, |cx| node.statements().map(|it| stmt(cx, &it)).collect());
+            Body { range, stmts: stmts.unwrap_or_default() }
+        }
         None => Body::default(),
     }
 }
@@ -153,27 +181,27 @@ fn params(node: Option<ast::ParamList>) -> Vec<Ident> {
     node.map(|list| list.params().filter_map(|it| name(it.name())).collect()).unwrap_or_default()
 }
 
-fn mods(nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modifier> {
+fn mods(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modifier> {
     nodes
-        .map(|it| Modifier { name: name(it.name()), value: it.value().map(|it| expr(&it)), range: range(&it) })
+        .map(|it| Modifier { name: name(it.name()), value: it.value().map(|it| expr(cx, &it)), range: range(&it) })
         .collect()
 }
 
-fn args(node: Option<ast::ArgList>) -> Vec<Argument> {
+fn args(cx: &mut Build, node: Option<ast::ArgList>) -> Vec<Argument> {
     let Some(list) = node else { return Vec::new() };
-    list.args().map(|it| Argument { name: name(it.name()), value: opt_expr(it.value(), it.syntax()) }).collect()
+    list.args().map(|it| Argument { name: name(it.name()), value: opt_expr(cx, it.value(), it.syntax()) }).collect()
 }
 
-fn props(nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
+fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
     nodes
         .filter_map(|it| {
             let key = name(it.key())?;
             let value = match it.value() {
                 None => PropValue::Missing,
-                Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(&it)),
-                Some(PropertyValue::Nested(it)) => PropValue::Nested(props(it.properties()), range(&it)),
+                Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(cx, &it)),
+                Some(PropertyValue::Nested(it)) => PropValue::Nested(props(cx, it.properties()), range(&it)),
                 Some(PropertyValue::Dashes(it)) => {
-                    PropValue::Dashes(it.items().filter_map(|it| it.value()).map(|it| expr(&it)).collect(), range(&it))
+                    PropValue::Dashes(it.items().filter_map(|it| it.value()).map(|it| expr(cx, &it)).collect(), range(&it))
                 }
                 Some(PropertyValue::Block(it)) => match it.string() {
                     Some(string) => PropValue::Block(template(&string)),
@@ -188,23 +216,24 @@ fn props(nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
         .collect()
 }
 
-fn boxed(node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Expr> {
-    Box::new(opt_expr(node, parent))
+fn boxed(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Expr> {
+    Box::new(opt_expr(cx, node, parent))
 }
 
-fn opt_expr(node: Option<ast::Expr>, parent: &SyntaxNode) -> Expr {
+fn opt_expr(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Expr {
     match node {
-        Some(node) => expr(&node),
+        Some(node) => expr(cx, &node),
         None => Expr { range: TextRange::empty(parent.text_range().end()), kind: ExprKind::Missing },
     }
 }
 
 /// Reads an expression.
-pub(crate) fn expr(node: &ast::Expr) -> Expr {
-    Expr { range: range(node), kind: expr_kind(node) }
+fn expr(cx: &mut Build, node: &ast::Expr) -> Expr {
+    let range = range(node);
+    Expr { range, kind: cx.deeper(range, |cx| expr_kind(cx, node)).unwrap_or(ExprKind::Missing) }
 }
 
-fn expr_kind(node: &ast::Expr) -> ExprKind {
+fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
     let syntax = node.syntax();
     match node {
         ast::Expr::Session(it) => ExprKind::Session(Box::new(Session {
@@ -213,8 +242,8 @@ fn expr_kind(node: &ast::Expr) -> ExprKind {
             name: name(it.name()),
             agent: name_ref(it.agent()),
             text: it.text().and_then(|it| it.string()).map(|it| template(&it)),
-            props: props(it.properties()),
-            mods: mods(it.modifiers()),
+            props: props(cx, it.properties()),
+            mods: mods(cx, it.modifiers()),
         })),
         ast::Expr::Resume(it) => ExprKind::Session(Box::new(Session {
             resume: true,
@@ -222,83 +251,83 @@ fn expr_kind(node: &ast::Expr) -> ExprKind {
             name: name(it.name()),
             agent: name_ref(it.agent()),
             text: it.text().and_then(|it| it.string()).map(|it| template(&it)),
-            props: props(it.properties()),
+            props: props(cx, it.properties()),
             mods: Vec::new(),
         })),
-        ast::Expr::Do(it) => ExprKind::Do(body(it.body())),
-        ast::Expr::DoCall(it) => ExprKind::DoCall { callee: name_ref(it.callee()), args: args(it.args()) },
-        ast::Expr::Parallel(it) => ExprKind::Parallel { mods: mods(it.modifiers()), body: body(it.body()) },
+        ast::Expr::Do(it) => ExprKind::Do(body(cx, it.body())),
+        ast::Expr::DoCall(it) => ExprKind::DoCall { callee: name_ref(it.callee()), args: args(cx, it.args()) },
+        ast::Expr::Parallel(it) => ExprKind::Parallel { mods: mods(cx, it.modifiers()), body: body(cx, it.body()) },
         ast::Expr::For(it) => ExprKind::For(Box::new(For {
             parallel: it.parallel_token().is_some(),
             item: name(it.item()),
             index: name(it.index()),
-            source: opt_expr(it.collection(), syntax),
-            mods: mods(it.modifiers()),
-            body: body(it.body()),
+            source: opt_expr(cx, it.collection(), syntax),
+            mods: mods(cx, it.modifiers()),
+            body: body(cx, it.body()),
         })),
         ast::Expr::Repeat(it) => ExprKind::Repeat {
-            count: boxed(it.count(), syntax),
+            count: boxed(cx, it.count(), syntax),
             index: name(it.index()),
-            mods: mods(it.modifiers()),
-            body: body(it.body()),
+            mods: mods(cx, it.modifiers()),
+            body: body(cx, it.body()),
         },
         ast::Expr::Loop(it) => ExprKind::Loop(Box::new(Loop {
             until: it.while_token().is_none(),
-            cond: it.condition().map(|it| expr(&it)),
-            mods: mods(it.modifiers()),
+            cond: it.condition().map(|it| expr(cx, &it)),
+            mods: mods(cx, it.modifiers()),
             index: name(it.index()),
-            body: body(it.body()),
+            body: body(cx, it.body()),
         })),
         ast::Expr::If(it) => {
-            let mut arms = vec![(opt_expr(it.condition(), syntax), body(it.body()))];
-            arms.extend(it.elifs().map(|it| (opt_expr(it.condition(), it.syntax()), body(it.body()))));
-            ExprKind::If { arms, otherwise: it.else_clause().map(|it| body(it.body())) }
+            let mut arms = vec![(opt_expr(cx, it.condition(), syntax), body(cx, it.body()))];
+            arms.extend(it.elifs().map(|it| (opt_expr(cx, it.condition(), it.syntax()), body(cx, it.body()))));
+            ExprKind::If { arms, otherwise: it.else_clause().map(|it| body(cx, it.body())) }
         }
         ast::Expr::Choice(it) => ExprKind::Choice {
-            criteria: boxed(it.condition(), syntax),
-            options: it.options().iter().map(choice_option).collect(),
+            criteria: boxed(cx, it.condition(), syntax),
+            options: it.options().iter().map(|it| choice_option(cx, it)).collect(),
         },
         ast::Expr::Try(it) => ExprKind::Try {
-            body: body(it.body()),
-            catches: it.catches().map(|it| (name(it.name()), body(it.body()))).collect(),
-            finally: it.finally_clause().map(|it| body(it.body())),
+            body: body(cx, it.body()),
+            catches: it.catches().map(|it| (name(it.name()), body(cx, it.body()))).collect(),
+            finally: it.finally_clause().map(|it| body(cx, it.body())),
         },
-        ast::Expr::Arrow(it) => ExprKind::Arrow(it.steps().map(|it| expr(&it)).collect()),
+        ast::Expr::Arrow(it) => ExprKind::Arrow(it.steps().map(|it| expr(cx, &it)).collect()),
         ast::Expr::Pipe(it) => ExprKind::Pipeline {
-            source: boxed(it.input(), syntax),
-            stages: it.ops().map(|it| stage(&it)).collect(),
+            source: boxed(cx, it.input(), syntax),
+            stages: it.ops().map(|it| stage(cx, &it)).collect(),
         },
         ast::Expr::Bin(it) => {
-            let (lhs, rhs) = (boxed(it.lhs(), syntax), boxed(it.rhs(), syntax));
+            let (lhs, rhs) = (boxed(cx, it.lhs(), syntax), boxed(cx, it.rhs(), syntax));
             match it.op() {
                 Some(op) => ExprKind::Binary { op: binary_op(op), lhs, rhs },
                 None => lhs.kind,
             }
         }
         ast::Expr::Prefix(it) => {
-            let operand = boxed(it.operand(), syntax);
+            let operand = boxed(cx, it.operand(), syntax);
             if it.is_not() { ExprKind::Not(operand) } else { ExprKind::Neg(operand) }
         }
-        ast::Expr::Paren(it) => opt_expr(it.inner(), syntax).kind,
+        ast::Expr::Paren(it) => opt_expr(cx, it.inner(), syntax).kind,
         ast::Expr::Field(it) => match name(it.field()) {
-            Some(key) => ExprKind::Member { of: boxed(it.base(), syntax), key },
-            None => opt_expr(it.base(), syntax).kind,
+            Some(key) => ExprKind::Member { of: boxed(cx, it.base(), syntax), key },
+            None => opt_expr(cx, it.base(), syntax).kind,
         },
         ast::Expr::Index(it) => {
-            ExprKind::Index { of: boxed(it.base(), syntax), index: boxed(it.index(), syntax) }
+            ExprKind::Index { of: boxed(cx, it.base(), syntax), index: boxed(cx, it.index(), syntax) }
         }
         ast::Expr::Call(it) => {
             let callee = match it.callee().map(ast::Expr::unparen) {
                 Some(ast::Expr::Name(it)) => name_ref(Some(it)),
                 _ => None,
             };
-            ExprKind::Call { callee, args: args(it.args()) }
+            ExprKind::Call { callee, args: args(cx, it.args()) }
         }
         ast::Expr::List(it) => ExprKind::List {
-            items: it.elements().map(|it| expr(&it)).collect(),
+            items: it.elements().map(|it| expr(cx, &it)).collect(),
             bracketed: it.is_bracketed(),
         },
-        ast::Expr::Object(it) => ExprKind::Record(it.fields().filter_map(|it| field(&it)).collect()),
+        ast::Expr::Object(it) => ExprKind::Record(it.fields().filter_map(|it| field(cx, &it)).collect()),
         ast::Expr::Literal(it) => match it.kind() {
             Some(LiteralKind::String(string)) => ExprKind::Text(template(&string)),
             Some(LiteralKind::Number(number)) => ExprKind::Number(number),
@@ -318,7 +347,7 @@ fn expr_kind(node: &ast::Expr) -> ExprKind {
     }
 }
 
-fn field(node: &ast::ObjectField) -> Option<Field> {
+fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
     let value = node.value();
     let key = match name(node.key()) {
         Some(key) => key,
@@ -327,10 +356,10 @@ fn field(node: &ast::ObjectField) -> Option<Field> {
             Ident { name: text.trim().into(), range: range(node) }
         }
     };
-    Some(Field { key, value: opt_expr(value, node.syntax()) })
+    Some(Field { key, value: opt_expr(cx, value, node.syntax()) })
 }
 
-fn choice_option(node: &ast::ChoiceOption) -> ChoiceOption {
+fn choice_option(cx: &mut Build, node: &ast::ChoiceOption) -> ChoiceOption {
     let label = node.label();
     let text = match &label {
         Some(ast::Expr::Literal(it)) => it.string().map(|it| it.text()),
@@ -342,18 +371,18 @@ fn choice_option(node: &ast::ChoiceOption) -> ChoiceOption {
             .or_else(|| label.as_ref().map(|it| it.syntax().text().to_string()))
             .unwrap_or_default(),
         range: label.map_or_else(|| range(node), |it| range(&it)),
-        body: body(node.body()),
+        body: body(cx, node.body()),
     }
 }
 
-fn stage(node: &ast::PipeOp) -> Stage {
+fn stage(cx: &mut Build, node: &ast::PipeOp) -> Stage {
     let kind = match node.kind() {
-        Some(PipeOpKind::Map) => StageKind::Map(body(node.body())),
-        Some(PipeOpKind::Filter) => StageKind::Filter(body(node.body())),
-        Some(PipeOpKind::Pmap) => StageKind::Pmap(body(node.body())),
-        Some(PipeOpKind::Reduce) => StageKind::Reduce { params: params(node.params()), body: body(node.body()) },
+        Some(PipeOpKind::Map) => StageKind::Map(body(cx, node.body())),
+        Some(PipeOpKind::Filter) => StageKind::Filter(body(cx, node.body())),
+        Some(PipeOpKind::Pmap) => StageKind::Pmap(body(cx, node.body())),
+        Some(PipeOpKind::Reduce) => StageKind::Reduce { params: params(node.params()), body: body(cx, node.body()) },
         Some(PipeOpKind::Chunks) => {
-            StageKind::Chunks(args(node.args()).into_iter().next().map(|it| Box::new(it.value)))
+            StageKind::Chunks(args(cx, node.args()).into_iter().next().map(|it| Box::new(it.value)))
         }
         None => StageKind::Missing,
     };

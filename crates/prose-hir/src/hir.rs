@@ -19,6 +19,8 @@ pub struct Ident {
 pub struct ChunkBody {
     /// In order.
     pub stmts: Vec<Stmt>,
+    /// What was left out because it is nested too deeply.
+    pub too_deep: Vec<TextRange>,
 }
 
 /// A statement.

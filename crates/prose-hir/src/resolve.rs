@@ -95,10 +95,11 @@ impl Resolver<'_> {
     pub fn variable(&self, name: &Name, scope: u32, seq: u32) -> Resolved {
         let scopes = self.scopes;
         let outermost = scopes.outermost_frame(scope);
-        let mut worse: Option<(Binding, Resolved)> = None;
+        let mut worse: Option<Resolved> = None;
         let mut keep = |resolved: Resolved| {
-            if worse.as_ref().is_none_or(|(binding, _)| rank(resolved.binding) < rank(*binding)) {
-                worse = Some((resolved.binding, resolved));
+            let rank = |it: &Resolved| (rank(it.binding), it.kind == Some(DefKind::Assigned));
+            if worse.as_ref().is_none_or(|it| rank(&resolved) < rank(it)) {
+                worse = Some(resolved);
             }
         };
 
@@ -160,10 +161,10 @@ impl Resolver<'_> {
         } else if self.program.foreign.contains(name) {
             keep(Resolved { binding: Binding::OtherBlock, site: None, kind: None });
         }
-        let Some((binding, mut resolved)) = worse else {
+        let Some(mut resolved) = worse else {
             return Resolved { binding: Binding::Unbound, site: None, kind: None };
         };
-        if binding == Binding::Later
+        if resolved.binding == Binding::Later
             && let FrameKind::Block(block) = outermost
             && self.program.own.recursive.contains(block)
         {

@@ -64,6 +64,12 @@ impl DefKind {
             DefKind::Input | DefKind::Output | DefKind::Let | DefKind::Const | DefKind::Session | DefKind::Branch
         )
     }
+    /// The word for it with its article.
+    pub(crate) fn a_noun(self) -> String {
+        let noun = self.noun();
+        let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {noun}")
+    }
     /// The word for it in messages.
     pub fn noun(self) -> &'static str {
         match self {

@@ -265,12 +265,20 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
     let Some((index, chunk, start)) = chunk_at(db, file, offset) else { return Vec::new() };
     let Some(view) = View::new(db, file, index) else { return Vec::new() };
     let local = offset - start;
-    let scope = scope_around(&view.scopes, &chunk.text(db), local);
+    let text = chunk.text(db);
+    let scope = scope_around(&view.scopes, &text, local);
+    // A statement at whose end the cursor stands is still being written.
+    let over = |end: TextSize| {
+        end <= local
+            && text.as_bytes()[..usize::from(local).min(text.len())]
+                .get(end.into()..)
+                .is_some_and(|gap| gap.iter().any(|it| matches!(it, b'\n' | b'\r')))
+    };
     let seq = view
         .scopes
         .defs
         .iter()
-        .filter(|it| if it.kind.is_scoped() { it.range.start() < local } else { it.full.end() <= local })
+        .filter(|it| if it.kind.is_scoped() { it.range.start() < local } else { over(it.full.end()) })
         .map(|it| it.seq + 1)
         .max()
         .unwrap_or(0);

@@ -58,6 +58,8 @@ pub(crate) struct VarSig {
     pub def: u32,
     pub kind: DefKind,
     pub place: VarPlace,
+    /// `output x = x`
+    pub promotes: bool,
 }
 
 /// Where a variable is declared, as far as other chunks care.
@@ -114,7 +116,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             FrameKind::Block(name) => VarPlace::Elsewhere(name.clone()),
             _ => VarPlace::Elsewhere(Name::default()),
         };
-        out.vars.push(VarSig { name: def.name.clone(), def: index as u32, kind: def.kind, place });
+        out.vars.push(VarSig { name: def.name.clone(), def: index as u32, kind: def.kind, place, promotes: def.promotes });
     }
     out.runs = body.stmts.iter().any(|stmt| matches!(&stmt.kind, StmtKind::Expr(expr) if runs(expr)));
     out
@@ -457,7 +459,11 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
             if let VarPlace::Root { direct: true, .. } = it.place
                 && it.kind.declares_slot()
             {
-                match first_direct.get(&it.name) {
+                match first_direct.get_mut(&it.name) {
+                    // From here on it is an output.
+                    Some((_, first_kind)) if it.promotes && *first_kind != DefKind::Output => {
+                        *first_kind = DefKind::Output;
+                    }
                     Some((first, first_kind)) => out.clashes.push(Clash {
                         site,
                         first: *first,

@@ -18,8 +18,9 @@ pub(super) fn check(ctx: &mut Context<'_>) {
         if def.kind.is_global() {
             continue;
         }
-        against_globals(ctx, def);
-        nested(ctx, def);
+        if !against_globals(ctx, def) {
+            nested(ctx, def);
+        }
         if def.kind == DefKind::Output {
             falls_through(ctx, index as u32, def);
         }
@@ -62,14 +63,14 @@ fn twice(def: &Def, first_kind: DefKind, first: Place) -> Option<Finding> {
         }
         (DefKind::Agent | DefKind::Block, DefKind::Agent | DefKind::Block) => finding(
             "P147",
-            format!("`{name}` is already the name of a{} {}: rename one of the two", n(first_kind), first_kind.noun()),
+            format!("`{name}` is already the name of {}: rename one of the two", first_kind.a_noun()),
         ),
         (DefKind::Import, DefKind::Import) => {
             finding("E010", format!("another program is already used as `{name}`: give one a name with `as`"))
         }
         (a, b) if a.is_global() || b.is_global() => finding(
             "P254",
-            format!("`{name}` is already the name of a{} {}: give the program another with `as`", n(first_kind), first_kind.noun()),
+            format!("`{name}` is already the name of {}: give the program another with `as`", first_kind.a_noun()),
         ),
         (DefKind::Input, DefKind::Input) => {
             finding("E021", format!("input `{name}` is already declared: remove one of the two"))
@@ -80,11 +81,11 @@ fn twice(def: &Def, first_kind: DefKind, first: Place) -> Option<Finding> {
         (DefKind::Output, _) if def.promotes => None,
         (DefKind::Output, _) | (_, DefKind::Output) => finding(
             "P253",
-            format!("`{name}` is already bound as a{} {}: use another name; `output {name} = {name}` makes a variable an output", n(first_kind), first_kind.noun()),
+            format!("`{name}` is already bound as {}: use another name; `output {name} = {name}` makes a variable an output", first_kind.a_noun()),
         ),
         (DefKind::Session, _) | (_, DefKind::Session) => finding(
             "P253",
-            format!("`{name}` is already bound as a{} {}: use another name", n(first_kind), first_kind.noun()),
+            format!("`{name}` is already bound as {}: use another name", first_kind.a_noun()),
         ),
         (DefKind::Branch, DefKind::Branch) => {
             finding("E019", format!("two branches are named `{name}`: give each its own name"))
@@ -95,11 +96,6 @@ fn twice(def: &Def, first_kind: DefKind, first: Place) -> Option<Finding> {
         }
         _ => finding("E019", format!("`{name}` is already declared: use another name")),
     }
-}
-
-/// `n` in "an agent".
-fn n(kind: DefKind) -> &'static str {
-    if kind.noun().starts_with(['a', 'e', 'i', 'o', 'u']) { "n" } else { "" }
 }
 
 /// The same name twice in one scope inside this chunk; the top level's own scope is compared across chunks.
@@ -116,6 +112,9 @@ fn same_scope(ctx: &mut Context<'_>) {
         };
         let place = Place::Here(earlier.range);
         let name = &def.name;
+        if def.promotes {
+            first.insert((def.scope, &def.name), def);
+        }
         let finding = match (def.kind.is_scoped(), earlier.kind.is_scoped()) {
             (true, true) => Some(
                 Finding::new("E019", def.range, format!("two {}s are named `{name}`: rename one", def.kind.noun()))
@@ -138,10 +137,11 @@ fn same_scope(ctx: &mut Context<'_>) {
     }
 }
 
-fn against_globals(ctx: &mut Context<'_>, def: &Def) {
+/// A variable named like an agent or block. Whether it was an agent.
+fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
     let name = &def.name;
     if def.kind == DefKind::Implicit {
-        return;
+        return false;
     }
     if let Some(agent) = ctx.program.agent(name) {
         let own = ctx.program.own.agents.contains_key(name);
@@ -152,7 +152,7 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) {
         };
         let place = ctx.place(agent.site);
         ctx.push(Finding::new(code, def.range, text).related(place, "the agent is declared here"));
-        return;
+        return true;
     }
     if let Some(block) = ctx.program.own.blocks.get(name)
         && def.kind != DefKind::Assigned
@@ -161,6 +161,7 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) {
         let text = format!("`{name}` is also the name of a block");
         ctx.push(Finding::new("P342", def.range, text).related(place, "the block is declared here"));
     }
+    false
 }
 
 /// A declaration inside a body whose name is already there: the same slot (`let` too much) or another (shadowing).
@@ -195,7 +196,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
         };
         if let Some((kind, place)) = place {
             let text = if kind == DefKind::Const || kind.is_scoped() {
-                format!("`{name}` is already a{} {} here: use another name", n(kind), kind.noun())
+                format!("`{name}` is already {} here: use another name", kind.a_noun())
             } else if def.kind == DefKind::Let {
                 format!("`{name}` is already declared, so that this assigns it: drop `let`, or use another name")
             } else {

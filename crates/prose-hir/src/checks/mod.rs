@@ -57,6 +57,10 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         program,
         findings: syntax(db, chunk),
     };
+    for range in &body.too_deep {
+        let start = TextRange::empty(range.start());
+        ctx.push(Finding::new("P106", start, "nested too deeply: move the inner part into a block of its own"));
+    }
     names::check(&mut ctx);
     clashes::check(&mut ctx);
     shape::check(&mut ctx);

@@ -163,8 +163,8 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
             if resolved.binding == Binding::AfterLoop {
                 return;
             }
-            let noun = kind.noun();
-            Finding::new("P145", used.range, format!("`{name}` is a {noun} and can't be assigned: use another name"))
+            let noun = kind.a_noun();
+            Finding::new("P145", used.range, format!("`{name}` is {noun} and can't be assigned: use another name"))
         }
         Some(DefKind::Param) => {
             Finding::new("P343", used.range, format!("`{name}` is a parameter: another name for the new value reads better"))

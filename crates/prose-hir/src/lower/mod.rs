@@ -92,7 +92,12 @@ impl<'a> Assembly<'a> {
         let path = file.path(db);
         let scope = queries::program_scope(db, file);
         let name = target.and_then(crate::paths::default_name).or_else(|| crate::paths::default_name(&path));
-        let namespace = target.map(crate::paths::namespace).unwrap_or_default();
+        let mut namespace = target.map(crate::paths::namespace).unwrap_or_default();
+        // Two files of one name must not share ids and memory.
+        let taken = self.programs.iter().filter(|it| it.namespace == namespace).count();
+        if target.is_some() && taken > 0 {
+            namespace = format!("{namespace}-{}", index + 1);
+        }
         self.programs.push(Program {
             name: name.unwrap_or_default(),
             namespace: namespace.clone(),

@@ -1,0 +1,9 @@
+//! Tests of the public surface, one module per concern.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod checks;
+mod codes;
+mod incremental;
+mod lowering;
+mod names;
+mod support;
