@@ -1,10 +1,10 @@
 //! What the server tells the client about itself.
 
 use lsp_types::{
-    CodeActionOptions, CodeActionKind, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
     ExecuteCommandOptions, HoverProviderCapability, InitializeResult, OneOf, ServerCapabilities, ServerInfo,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkDoneProgressOptions,
-    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use crate::handlers::RUN;
@@ -18,7 +18,10 @@ const COMPLETION_TRIGGERS: &[&str] = &[":", " ", "{", "."];
 pub(crate) fn initialize_result(session: &Session, version: &str) -> InitializeResult {
     InitializeResult {
         capabilities: capabilities(session),
-        server_info: Some(ServerInfo { name: "prose-lsp".into(), version: Some(version.into()) }),
+        server_info: Some(ServerInfo {
+            name: "prose-lsp".into(),
+            version: Some(version.into()),
+        }),
     }
 }
 
@@ -39,7 +42,9 @@ fn capabilities(session: &Session) -> ServerCapabilities {
         definition_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
-        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        code_lens_provider: Some(CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
         code_action_provider: Some(if session.action_literals {
             CodeActionProviderCapability::Options(CodeActionOptions {
                 code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, RUN]),

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lsp_types as lsp;
-use prose_ide::{Cancellable, FileId, FileRange, LineIndex, NavigationTarget, SymbolKind, TextRange, TextSize};
+use prose_ide::{
+    Cancellable, FileId, FileRange, LineIndex, NavigationTarget, SymbolKind, TextRange, TextSize,
+};
 
 use crate::main_loop::Snapshot;
 use crate::positions::Encoding;
@@ -21,7 +23,11 @@ impl Lines {
     pub(crate) fn new(snapshot: &Snapshot, file: FileId) -> Cancellable<Lines> {
         let text = snapshot.analysis.file_text(file)?.unwrap_or_default();
         let index = snapshot.analysis.line_index(file)?;
-        Ok(Lines { text, index, encoding: snapshot.session.encoding })
+        Ok(Lines {
+            text,
+            index,
+            encoding: snapshot.session.encoding,
+        })
     }
 
     /// Byte offset of a position.
@@ -49,7 +55,10 @@ pub(crate) struct Places<'a> {
 impl<'a> Places<'a> {
     /// For places in this snapshot.
     pub(crate) fn new(snapshot: &'a Snapshot) -> Places<'a> {
-        Places { snapshot, lines: HashMap::new() }
+        Places {
+            snapshot,
+            lines: HashMap::new(),
+        }
     }
 
     /// The lines of a file.
@@ -63,7 +72,9 @@ impl<'a> Places<'a> {
 
     /// A place in any file; `None` for a file that has no URI.
     pub(crate) fn location(&mut self, place: FileRange) -> Cancellable<Option<lsp::Location>> {
-        let Some(uri) = self.snapshot.documents.uri(place.file) else { return Ok(None) };
+        let Some(uri) = self.snapshot.documents.uri(place.file) else {
+            return Ok(None);
+        };
         let range = self.lines(place.file)?.range(place.range);
         Ok(Some(lsp::Location { uri, range }))
     }
@@ -74,7 +85,9 @@ impl<'a> Places<'a> {
         origin: lsp::Range,
         target: &NavigationTarget,
     ) -> Cancellable<Option<lsp::LocationLink>> {
-        let Some(target_uri) = self.snapshot.documents.uri(target.file) else { return Ok(None) };
+        let Some(target_uri) = self.snapshot.documents.uri(target.file) else {
+            return Ok(None);
+        };
         let lines = self.lines(target.file)?;
         Ok(Some(lsp::LocationLink {
             origin_selection_range: Some(origin),
@@ -91,14 +104,15 @@ pub(crate) fn diagnostics(snapshot: &Snapshot, file: FileId) -> Cancellable<Vec<
     let mut places = Places::new(snapshot);
     let mut out = Vec::new();
     for item in found.into_iter().filter(|item| item.file == file) {
-        let Some(severity) = snapshot.lint.severity(item.code, item.severity) else { continue };
+        let Some(severity) = snapshot.lint.severity(item.code, item.severity) else {
+            continue;
+        };
         let mut related = Vec::new();
         if snapshot.session.related_information {
             for (file, range, message) in item.related {
                 let location = places.location(FileRange { file, range })?;
-                related.extend(
-                    location.map(|location| lsp::DiagnosticRelatedInformation { location, message }),
-                );
+                related
+                    .extend(location.map(|location| lsp::DiagnosticRelatedInformation { location, message }));
             }
         }
         let tags: Vec<_> = item.tags.iter().map(|tag| diagnostic_tag(*tag)).collect();

@@ -79,7 +79,11 @@ impl Documents {
         if let Some(id) = self.ids.get(&key) {
             return (*id, false);
         }
-        let real = key.path().and_then(|path| path.canonicalize().ok()).map(FileKey::Path).filter(|real| *real != key);
+        let real = key
+            .path()
+            .and_then(|path| path.canonicalize().ok())
+            .map(FileKey::Path)
+            .filter(|real| *real != key);
         let known = real.as_ref().and_then(|real| self.ids.get(real).map(|id| *id));
         let id = known.unwrap_or_else(|| {
             let id = FileId(self.next_id.fetch_add(1, Ordering::Relaxed));
@@ -145,7 +149,12 @@ impl Documents {
     /// `didOpen`. Opening an open document replaces it.
     pub(crate) fn open(&self, uri: Url, version: i32, text: String) -> FileId {
         let (file, _) = self.intern(FileKey::new(&uri));
-        let document = Document { uri, version, generation: self.next_generation(), text: text.into() };
+        let document = Document {
+            uri,
+            version,
+            generation: self.next_generation(),
+            text: text.into(),
+        };
         self.open.insert(file, document);
         file
     }
@@ -198,10 +207,20 @@ mod tests {
 
     fn edit(range: Option<(u32, u32, u32, u32)>, text: &str) -> TextDocumentContentChangeEvent {
         let range = range.map(|(a, b, c, d)| Range {
-            start: Position { line: a, character: b },
-            end: Position { line: c, character: d },
+            start: Position {
+                line: a,
+                character: b,
+            },
+            end: Position {
+                line: c,
+                character: d,
+            },
         });
-        TextDocumentContentChangeEvent { range, range_length: None, text: text.into() }
+        TextDocumentContentChangeEvent {
+            range,
+            range_length: None,
+            text: text.into(),
+        }
     }
 
     fn uri(text: &str) -> Url {
@@ -216,13 +235,26 @@ mod tests {
             edit(Some((9, 9, 9, 9)), "!"),
         ];
         assert_eq!(apply("abc", &changes, Encoding::Utf16), "x\nac!");
-        assert_eq!(apply("abc", &[edit(None, "new"), edit(Some((0, 0, 0, 1)), "N")], Encoding::Utf8), "New");
+        assert_eq!(
+            apply(
+                "abc",
+                &[edit(None, "new"), edit(Some((0, 0, 0, 1)), "N")],
+                Encoding::Utf8
+            ),
+            "New"
+        );
     }
 
     #[test]
     fn changes_count_in_the_negotiated_encoding() {
-        assert_eq!(apply("🦀b", &[edit(Some((0, 2, 0, 3)), "c")], Encoding::Utf16), "🦀c");
-        assert_eq!(apply("🦀b", &[edit(Some((0, 4, 0, 5)), "c")], Encoding::Utf8), "🦀c");
+        assert_eq!(
+            apply("🦀b", &[edit(Some((0, 2, 0, 3)), "c")], Encoding::Utf16),
+            "🦀c"
+        );
+        assert_eq!(
+            apply("🦀b", &[edit(Some((0, 4, 0, 5)), "c")], Encoding::Utf8),
+            "🦀c"
+        );
     }
 
     #[test]
@@ -245,7 +277,10 @@ mod tests {
         std::os::unix::fs::symlink(folder.join("a.prose"), folder.join("link.prose")).unwrap();
         let documents = Documents::default();
         let (link, _) = documents.intern(FileKey::Path(folder.join("link.prose")));
-        assert_eq!(documents.intern(FileKey::Path(folder.join("a.prose"))), (link, false));
+        assert_eq!(
+            documents.intern(FileKey::Path(folder.join("a.prose"))),
+            (link, false)
+        );
         assert_eq!(documents.files(), [link]);
     }
 
@@ -273,7 +308,9 @@ mod tests {
         let a = uri("file:///a.prose");
         let file = documents.open(a.clone(), 7, "x".into());
         let first = documents.generation(file).unwrap();
-        documents.change(&a, 7, &[edit(None, "y")], Encoding::Utf16).unwrap();
+        documents
+            .change(&a, 7, &[edit(None, "y")], Encoding::Utf16)
+            .unwrap();
         assert!(documents.generation(file).unwrap() > first);
     }
 }

@@ -119,7 +119,9 @@ impl Fault {
             _ => PARSE_ERROR,
         };
         let error = json!({ "code": code, "message": self.to_string() });
-        Frame::Malformed { reply: json!({ "jsonrpc": "2.0", "id": id, "error": error }) }
+        Frame::Malformed {
+            reply: json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+        }
     }
 }
 
@@ -147,7 +149,11 @@ pub(crate) struct FrameDecoder {
 impl FrameDecoder {
     /// A decoder that refuses messages of more than `max_message` bytes.
     pub(crate) fn new(max_message: usize) -> FrameDecoder {
-        FrameDecoder { state: State::Header, max_message, scanned: 0 }
+        FrameDecoder {
+            state: State::Header,
+            max_message,
+            scanned: 0,
+        }
     }
 
     fn enter(&mut self, state: State) {
@@ -192,7 +198,10 @@ impl Decoder for FrameDecoder {
                         Ok(len) if len <= self.max_message => self.enter(State::Body(len)),
                         _ => {
                             self.enter(State::Skip(len));
-                            let fault = Fault::TooLarge { len, max: self.max_message };
+                            let fault = Fault::TooLarge {
+                                len,
+                                max: self.max_message,
+                            };
                             return Ok(Some(fault.into_frame(Value::Null)));
                         }
                     }
@@ -288,7 +297,8 @@ fn content_length(head: &[u8]) -> Option<u64> {
 }
 
 fn find_header_name(src: &[u8]) -> Option<usize> {
-    src.windows(CONTENT_LENGTH.len()).position(|w| w.eq_ignore_ascii_case(CONTENT_LENGTH))
+    src.windows(CONTENT_LENGTH.len())
+        .position(|w| w.eq_ignore_ascii_case(CONTENT_LENGTH))
 }
 
 /// Checks one body. Valid messages that need no change keep their bytes. `None`: an error reply of the client to no
@@ -390,7 +400,10 @@ fn normalise_response(message: &mut Map<String, Value>) {
     match error {
         Some(error) => {
             let code = error.get("code").and_then(Value::as_i64).unwrap_or(0);
-            let text = error.get("message").and_then(Value::as_str).unwrap_or("unknown error");
+            let text = error
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or("unknown error");
             message.insert("error".into(), json!({ "code": code, "message": text }));
         }
         None => {
@@ -488,7 +501,9 @@ impl Decoder for OutgoingDecoder {
         let len = match self.body {
             Some(len) => len,
             None => {
-                let Some((head, body)) = header_end(src, 0) else { return Ok(None) };
+                let Some((head, body)) = header_end(src, 0) else {
+                    return Ok(None);
+                };
                 let len = content_length(&src[..head])
                     .and_then(|len| usize::try_from(len).ok())
                     .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "bad own header"))?;
@@ -559,7 +574,10 @@ mod tests {
 
     #[test]
     fn other_headers_case_and_bare_newlines_are_accepted() {
-        let input = format!("content-type: application/x; charset=latin\ncontent-LENGTH:  {} \n\n{PING}", PING.len());
+        let input = format!(
+            "content-type: application/x; charset=latin\ncontent-LENGTH:  {} \n\n{PING}",
+            PING.len()
+        );
         assert_eq!(summary(input.as_bytes()), [PING]);
     }
 
@@ -578,16 +596,32 @@ mod tests {
 
     #[test]
     fn garbage_before_a_header_costs_one_error() {
-        for garbage in ["garbage", "garbage\r\n\r\n", "a: b\r\n\r\n", "Content-Length: x\r\n\r\n{}", "{\"a\":1}\n"] {
+        for garbage in [
+            "garbage",
+            "garbage\r\n\r\n",
+            "a: b\r\n\r\n",
+            "Content-Length: x\r\n\r\n{}",
+            "{\"a\":1}\n",
+        ] {
             let input = garbage.to_owned() + &framed(PING);
-            assert_eq!(summary(input.as_bytes()), ["error -32700 id null", PING], "{garbage:?}");
+            assert_eq!(
+                summary(input.as_bytes()),
+                ["error -32700 id null", PING],
+                "{garbage:?}"
+            );
         }
     }
 
     #[test]
     fn an_endless_header_is_cut_off() {
         let input = "x".repeat(3 * MAX_HEADER) + &framed(PING);
-        assert_eq!(decode(input.as_bytes(), 1000).iter().map(show).collect::<Vec<_>>(), ["error -32700 id null", PING]);
+        assert_eq!(
+            decode(input.as_bytes(), 1000)
+                .iter()
+                .map(show)
+                .collect::<Vec<_>>(),
+            ["error -32700 id null", PING]
+        );
     }
 
     #[test]
@@ -624,18 +658,37 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":2,"method":"x","params":3}"#, "2"),
         ] {
             let input = framed(body) + &framed(PING);
-            assert_eq!(summary(input.as_bytes()), [format!("error -32600 id {id}"), PING.into()], "{body}");
+            assert_eq!(
+                summary(input.as_bytes()),
+                [format!("error -32600 id {id}"), PING.into()],
+                "{body}"
+            );
         }
     }
 
     #[test]
     fn what_clients_get_slightly_wrong_is_put_right() {
         for (body, want) in [
-            (r#"{"id":1,"method":"shutdown","params":null}"#, r#"{"id":1,"method":"shutdown","jsonrpc":"2.0"}"#),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"shutdown","params":{}}"#, r#"{"jsonrpc":"2.0","id":1,"method":"shutdown"}"#),
-            (r#"{"jsonrpc":"2.0","method":"initialized"}"#, r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#),
-            (r#"{"jsonrpc":"2.0","id":1.0,"method":"x"}"#, r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#),
-            (r#"{"jsonrpc":"2.0","id":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
+            (
+                r#"{"id":1,"method":"shutdown","params":null}"#,
+                r#"{"id":1,"method":"shutdown","jsonrpc":"2.0"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"shutdown","params":{}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"shutdown"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"initialized"}"#,
+                r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1.0,"method":"x"}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1}"#,
+                r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m","stack":"s"}}"#,
                 r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
@@ -649,7 +702,8 @@ mod tests {
 
     #[test]
     fn an_error_without_id_is_not_answered() {
-        let input = framed(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#) + &framed(PING);
+        let input =
+            framed(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#) + &framed(PING);
         assert_eq!(summary(input.as_bytes()), [PING]);
     }
 
@@ -676,7 +730,9 @@ mod tests {
         drop((server, replies));
         pump.await.unwrap().unwrap();
         let mut seen = Vec::new();
-        tokio::io::AsyncReadExt::read_to_end(&mut client, &mut seen).await.unwrap();
+        tokio::io::AsyncReadExt::read_to_end(&mut client, &mut seen)
+            .await
+            .unwrap();
         let seen = String::from_utf8(seen).unwrap();
         assert_eq!(seen.matches(&framed(PING)).count(), 1);
         assert_eq!(seen.matches(&framed("{}")).count(), frame.chunks(3).count());
@@ -684,7 +740,10 @@ mod tests {
 
     #[test]
     fn tower_lsp_writes_calls_the_way_the_ledger_expects() {
-        let call = tower_lsp::jsonrpc::Request::build("m").params(json!({})).id(1).finish();
+        let call = tower_lsp::jsonrpc::Request::build("m")
+            .params(json!({}))
+            .id(1)
+            .finish();
         assert!(call.to_string().as_bytes().starts_with(CALL));
         let response = tower_lsp::jsonrpc::Response::from_ok(1.into(), json!({}));
         assert!(!serde_json::to_vec(&response).unwrap().starts_with(CALL));

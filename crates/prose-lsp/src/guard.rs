@@ -72,7 +72,12 @@ pub(crate) struct Guard<S> {
 impl<S> Guard<S> {
     /// Wraps `inner`; `phase` tells when the session ends, `ledger` counts the answers that are owed.
     pub(crate) fn new(inner: S, phase: watch::Sender<Phase>, ledger: Ledger) -> Guard<S> {
-        Guard { inner, phase, ledger, in_flight: Arc::default() }
+        Guard {
+            inner,
+            phase,
+            ledger,
+            in_flight: Arc::default(),
+        }
     }
 
     fn note_phase(&self, method: &str) {
@@ -128,13 +133,16 @@ where
                 }
             },
         };
-        let entry = client_id.as_ref().zip(request.id().cloned()).map(|(client, own)| Entry {
-            client: client.clone(),
-            own,
-            method: method.clone(),
-            ledger: self.ledger.clone(),
-            in_flight: Arc::clone(&self.in_flight),
-        });
+        let entry = client_id
+            .as_ref()
+            .zip(request.id().cloned())
+            .map(|(client, own)| Entry {
+                client: client.clone(),
+                own,
+                method: method.clone(),
+                ledger: self.ledger.clone(),
+                in_flight: Arc::clone(&self.in_flight),
+            });
 
         // IMPORTANT: the first poll happens here, not in tower-lsp's buffer, which starts futures only while it has
         // slots. Handlers do their one synchronous send before their first await, so the main loop receives events
@@ -176,7 +184,11 @@ impl<S> Guard<S> {
         in_flight.count += 1;
         in_flight.next += 1;
         let own = in_flight.next;
-        in_flight.by_client_id.entry(client.clone()).or_default().push(own);
+        in_flight
+            .by_client_id
+            .entry(client.clone())
+            .or_default()
+            .push(own);
         Some(own)
     }
 
@@ -186,7 +198,9 @@ impl<S> Guard<S> {
         let id = id.and_then(|id| serde_json::from_value::<Id>(id).ok());
         let own = id.and_then(|id| lock(&self.in_flight).by_client_id.get(&id)?.first().copied());
         // No request of ours has a negative id: a cancel that comes too late names none.
-        Request::build("$/cancelRequest").params(serde_json::json!({ "id": own.unwrap_or(-1) })).finish()
+        Request::build("$/cancelRequest")
+            .params(serde_json::json!({ "id": own.unwrap_or(-1) }))
+            .finish()
     }
 }
 

@@ -31,13 +31,20 @@ use crate::watchdog::Watchdog;
 /// Everything that can happen to the main loop.
 pub(crate) enum Event {
     /// `initialize` was answered.
-    Initialized { session: Arc<Session>, settings: Settings },
+    Initialized {
+        session: Arc<Session>,
+        settings: Settings,
+    },
     /// `workspace/didChangeConfiguration`.
     Configured { settings: Settings },
     /// `textDocument/didOpen`.
     Opened { uri: Url, version: i32, text: String },
     /// `textDocument/didChange`.
-    Changed { uri: Url, version: i32, changes: Vec<TextDocumentContentChangeEvent> },
+    Changed {
+        uri: Url,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+    },
     /// `textDocument/didClose`.
     Closed { uri: Url },
     /// `workspace/didChangeWatchedFiles`: the files that are different now on disk.
@@ -45,11 +52,19 @@ pub(crate) enum Event {
     /// Files that are not open may have changed on disk, though the client doesn't say so.
     Stale,
     /// A request that reads the database.
-    Query { uri: Url, basis: Basis, query: Box<dyn Query> },
+    Query {
+        uri: Url,
+        basis: Basis,
+        query: Box<dyn Query>,
+    },
     /// A worker is idle again.
     Idle(Outcome),
     /// Diagnostics were computed.
-    Diagnosed { file: FileId, revision: u64, items: Vec<Diagnostic> },
+    Diagnosed {
+        file: FileId,
+        revision: u64,
+        items: Vec<Diagnostic>,
+    },
     /// The session is over.
     Quit,
     /// Panics inside a turn, so that tests see what happens then.
@@ -149,7 +164,14 @@ pub(crate) fn query<T: Send + 'static>(
     compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
 ) -> (Box<dyn Query>, oneshot::Receiver<Result<T>>) {
     let (tx, rx) = oneshot::channel();
-    (Box::new(Answering { name, reply: Some(tx), compute }), rx)
+    (
+        Box::new(Answering {
+            name,
+            reply: Some(tx),
+            compute,
+        }),
+        rx,
+    )
 }
 
 /// Work for the pool.
@@ -160,7 +182,10 @@ enum Task {
         generation: Option<u64>,
         query: Box<dyn Query>,
     },
-    Diagnose { file: FileId, revision: u64 },
+    Diagnose {
+        file: FileId,
+        revision: u64,
+    },
 }
 
 /// How a task went.
@@ -197,40 +222,50 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
     for n in 0..workers {
         let queue = Arc::clone(&queue);
         let events = setup.sender.clone();
-        thread::Builder::new().name(format!("prose-read-{n}")).spawn(move || work(&queue, &events))?;
+        thread::Builder::new()
+            .name(format!("prose-read-{n}"))
+            .spawn(move || work(&queue, &events))?;
     }
-    thread::Builder::new().name("prose-main-loop".into()).spawn(move || {
-        let Setup { documents, outbox, events, sender: _, on_panic } = setup;
-        let mut watchdog = Watchdog::start();
-        let mut state = Loop {
-            host: AnalysisHost::default(),
-            documents,
-            outbox,
-            session: None,
-            project: Project::default(),
-            settings: Settings::default(),
-            lint: Arc::default(),
-            unsynced: BTreeSet::new(),
-            unresolved: BTreeSet::new(),
-            targets: BTreeMap::new(),
-            revision: 0,
-            undiagnosed: false,
-            published: BTreeMap::new(),
-            waiting: VecDeque::new(),
-            diagnoses: VecDeque::new(),
-            idle: workers,
-            diagnosing: 0,
-            workers,
-            tasks,
-        };
-        let turns = AssertUnwindSafe(|| state.run(&events, &mut watchdog));
-        if let Err(panic) = std::panic::catch_unwind(turns) {
-            // The database may be half changed: nothing it says can be trusted any more.
-            let what = panic_message(&*panic).to_owned();
-            tracing::error!(what, "the main loop panicked");
-            on_panic(what);
-        }
-    })
+    thread::Builder::new()
+        .name("prose-main-loop".into())
+        .spawn(move || {
+            let Setup {
+                documents,
+                outbox,
+                events,
+                sender: _,
+                on_panic,
+            } = setup;
+            let mut watchdog = Watchdog::start();
+            let mut state = Loop {
+                host: AnalysisHost::default(),
+                documents,
+                outbox,
+                session: None,
+                project: Project::default(),
+                settings: Settings::default(),
+                lint: Arc::default(),
+                unsynced: BTreeSet::new(),
+                unresolved: BTreeSet::new(),
+                targets: BTreeMap::new(),
+                revision: 0,
+                undiagnosed: false,
+                published: BTreeMap::new(),
+                waiting: VecDeque::new(),
+                diagnoses: VecDeque::new(),
+                idle: workers,
+                diagnosing: 0,
+                workers,
+                tasks,
+            };
+            let turns = AssertUnwindSafe(|| state.run(&events, &mut watchdog));
+            if let Err(panic) = std::panic::catch_unwind(turns) {
+                // The database may be half changed: nothing it says can be trusted any more.
+                let what = panic_message(&*panic).to_owned();
+                tracing::error!(what, "the main loop panicked");
+                on_panic(what);
+            }
+        })
 }
 
 fn work(queue: &Mutex<Receiver<(Task, Snapshot)>>, events: &Sender<Event>) {
@@ -248,11 +283,19 @@ fn work(queue: &Mutex<Receiver<(Task, Snapshot)>>, events: &Sender<Event>) {
 
 fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
     match task {
-        Task::Query { file, generation, mut query } => {
+        Task::Query {
+            file,
+            generation,
+            mut query,
+        } => {
             let run = AssertUnwindSafe(|| query.run(snapshot, file));
             let interrupted = match std::panic::catch_unwind(run) {
                 Ok(Ok(())) => None,
-                Ok(Err(_cancelled)) => Some(Interrupted { file, generation, query }),
+                Ok(Err(_cancelled)) => Some(Interrupted {
+                    file,
+                    generation,
+                    query,
+                }),
                 Err(panic) => {
                     let (name, what) = (query.name(), panic_message(&*panic));
                     tracing::error!(name, what, "a query panicked");
@@ -262,16 +305,26 @@ fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
                     None
                 }
             };
-            Outcome { diagnosis: false, interrupted }
+            Outcome {
+                diagnosis: false,
+                interrupted,
+            }
         }
         Task::Diagnose { file, revision } => {
             match std::panic::catch_unwind(AssertUnwindSafe(|| convert::diagnostics(snapshot, file))) {
-                Ok(Ok(items)) => drop(events.send(Event::Diagnosed { file, revision, items })),
+                Ok(Ok(items)) => drop(events.send(Event::Diagnosed {
+                    file,
+                    revision,
+                    items,
+                })),
                 // The write asks for all diagnostics anew.
                 Ok(Err(_cancelled)) => {}
                 Err(panic) => tracing::error!(what = panic_message(&*panic), "diagnostics panicked"),
             }
-            Outcome { diagnosis: true, interrupted: None }
+            Outcome {
+                diagnosis: true,
+                interrupted: None,
+            }
         }
     }
 }
@@ -342,7 +395,11 @@ impl Loop {
                 self.unsynced.insert(file);
                 self.look_again();
             }
-            Event::Changed { uri, version, changes } => {
+            Event::Changed {
+                uri,
+                version,
+                changes,
+            } => {
                 let encoding = self.session.as_ref().map(|s| s.encoding).unwrap_or_default();
                 match self.documents.change(&uri, version, &changes, encoding) {
                     Some(file) => drop(self.unsynced.insert(file)),
@@ -352,13 +409,21 @@ impl Loop {
             Event::Closed { uri } => self.close(&uri),
             Event::DiskChanged { uris } => self.disk_changed(&uris),
             Event::Stale => {
-                let closed = self.documents.files().into_iter().filter(|file| self.documents.get(*file).is_none());
+                let closed = self
+                    .documents
+                    .files()
+                    .into_iter()
+                    .filter(|file| self.documents.get(*file).is_none());
                 self.unsynced.extend(closed);
                 self.look_again();
             }
             Event::Query { uri, basis, query } => self.enqueue(&uri, basis, query),
             Event::Idle(outcome) => self.worker_idle(outcome),
-            Event::Diagnosed { file, revision, items } => self.publish(file, revision, items),
+            Event::Diagnosed {
+                file,
+                revision,
+                items,
+            } => self.publish(file, revision, items),
             Event::Quit => {}
             #[cfg(test)]
             Event::Sabotage => panic!("sabotaged"),
@@ -372,7 +437,8 @@ impl Loop {
         let (lint, bad_levels) = Lint::new(&self.settings, self.project.config().clone());
         problems.extend(bad_levels);
         for problem in problems {
-            self.outbox.show(MessageType::WARNING, format!("OpenProse settings: {problem}"));
+            self.outbox
+                .show(MessageType::WARNING, format!("OpenProse settings: {problem}"));
         }
         if *self.lint != lint {
             self.lint = Arc::new(lint);
@@ -384,13 +450,19 @@ impl Loop {
     }
 
     fn close(&mut self, uri: &Url) {
-        let Some((file, _)) = self.documents.close(uri) else { return };
+        let Some((file, _)) = self.documents.close(uri) else {
+            return;
+        };
         self.unsynced.insert(file);
         self.look_again();
         if let Some((uri, _, items)) = self.published.remove(&file)
             && !items.is_empty()
         {
-            self.outbox.publish(PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None });
+            self.outbox.publish(PublishDiagnosticsParams {
+                uri,
+                diagnostics: Vec::new(),
+                version: None,
+            });
         }
     }
 
@@ -420,7 +492,11 @@ impl Loop {
                     Basis::Position => self.documents.generation(file),
                     Basis::Document => None,
                 };
-                self.waiting.push_back(Task::Query { file, generation, query });
+                self.waiting.push_back(Task::Query {
+                    file,
+                    generation,
+                    query,
+                });
             }
             None => query.refuse(Error::invalid_params(format!("unknown document: {uri}"))),
         }
@@ -429,9 +505,18 @@ impl Loop {
     fn worker_idle(&mut self, outcome: Outcome) {
         self.idle += 1;
         self.diagnosing -= usize::from(outcome.diagnosis);
-        if let Some(Interrupted { file, generation, query }) = outcome.interrupted {
+        if let Some(Interrupted {
+            file,
+            generation,
+            query,
+        }) = outcome.interrupted
+        {
             // In front: it has waited longest.
-            self.waiting.push_front(Task::Query { file, generation, query });
+            self.waiting.push_front(Task::Query {
+                file,
+                generation,
+                query,
+            });
         }
     }
 
@@ -442,7 +527,8 @@ impl Loop {
             self.diagnoses.clear();
             let revision = self.revision;
             let files = self.documents.open_files().into_iter();
-            self.diagnoses.extend(files.map(|file| Task::Diagnose { file, revision }));
+            self.diagnoses
+                .extend(files.map(|file| Task::Diagnose { file, revision }));
         }
         self.hand_out();
     }
@@ -456,7 +542,9 @@ impl Loop {
         while !self.unsynced.is_empty() || !self.unresolved.is_empty() {
             let mut change = Change::new();
             for file in std::mem::take(&mut self.unsynced) {
-                let Some(key) = self.documents.key(file) else { continue };
+                let Some(key) = self.documents.key(file) else {
+                    continue;
+                };
                 let content = match self.documents.get(file) {
                     Some(document) => FileContent::Text(document.text),
                     None => self.project.read(&key),
@@ -477,10 +565,14 @@ impl Loop {
     fn resolve_uses(&mut self) -> Change {
         let mut change = Change::new();
         for file in std::mem::take(&mut self.unresolved) {
-            let Some(key) = self.documents.key(file) else { continue };
+            let Some(key) = self.documents.key(file) else {
+                continue;
+            };
             // IMPORTANT: the snapshot ends with this statement, before the next write. Only this thread writes, so
             // the question can't be cancelled.
-            let Ok(targets) = self.host.analysis().use_targets(file) else { continue };
+            let Ok(targets) = self.host.analysis().use_targets(file) else {
+                continue;
+            };
             if targets.is_empty() && self.targets.remove(&file).is_none() {
                 continue;
             }
@@ -488,7 +580,10 @@ impl Loop {
             let is_open = |path: &std::path::Path| documents.is_open(path);
             let mut resolutions = Vec::new();
             for target in &targets {
-                let found = self.project.resolve(target, &key, &is_open).map(|found| self.enter(found));
+                let found = self
+                    .project
+                    .resolve(target, &key, &is_open)
+                    .map(|found| self.enter(found));
                 resolutions.push((target.clone(), found));
             }
             change.resolve(file, resolutions);
@@ -511,7 +606,9 @@ impl Loop {
     fn hand_out(&mut self) {
         while self.idle > 0 {
             let Some(task) = self.next_task() else { return };
-            let Some(session) = self.session.clone() else { return };
+            let Some(session) = self.session.clone() else {
+                return;
+            };
             self.sync();
             if matches!(task, Task::Diagnose { .. }) {
                 self.diagnosing += 1;
@@ -532,7 +629,14 @@ impl Loop {
     /// The next task worth doing: requests first, and never all workers busy with diagnostics.
     fn next_task(&mut self) -> Option<Task> {
         while let Some(task) = self.waiting.pop_front() {
-            let Task::Query { file, generation, mut query } = task else { return Some(task) };
+            let Task::Query {
+                file,
+                generation,
+                mut query,
+            } = task
+            else {
+                return Some(task);
+            };
             if !query.wanted() {
                 continue;
             }
@@ -540,20 +644,34 @@ impl Loop {
                 query.refuse(Error::content_modified());
                 continue;
             }
-            return Some(Task::Query { file, generation, query });
+            return Some(Task::Query {
+                file,
+                generation,
+                query,
+            });
         }
-        if self.diagnosing + 1 < self.workers { self.diagnoses.pop_front() } else { None }
+        if self.diagnosing + 1 < self.workers {
+            self.diagnoses.pop_front()
+        } else {
+            None
+        }
     }
 
     fn publish(&mut self, file: FileId, revision: u64, diagnostics: Vec<Diagnostic>) {
         if revision != self.revision || !self.unsynced.is_empty() {
             return;
         }
-        let Some(document) = self.documents.get(file) else { return };
+        let Some(document) = self.documents.get(file) else {
+            return;
+        };
         let news = (document.uri, Some(document.version), diagnostics);
         if self.published.get(&file) != Some(&news) {
             let (uri, version, diagnostics) = news.clone();
-            self.outbox.publish(PublishDiagnosticsParams { uri, diagnostics, version });
+            self.outbox.publish(PublishDiagnosticsParams {
+                uri,
+                diagnostics,
+                version,
+            });
             self.published.insert(file, news);
         }
     }

@@ -52,7 +52,13 @@ impl Outbox {
     /// A handle and the queue behind it.
     pub(crate) fn new() -> (Outbox, Queue) {
         let (tx, rx) = mpsc::unbounded_channel();
-        (Outbox { tx, next_id: Arc::default() }, Queue { rx })
+        (
+            Outbox {
+                tx,
+                next_id: Arc::default(),
+            },
+            Queue { rx },
+        )
     }
 
     /// Sends a notification, some time soon.
@@ -80,7 +86,10 @@ impl Outbox {
 
     /// `window/showMessage`.
     pub(crate) fn show(&self, typ: MessageType, message: impl Into<String>) {
-        self.notify::<ShowMessage>(ShowMessageParams { typ, message: message.into() });
+        self.notify::<ShowMessage>(ShowMessageParams {
+            typ,
+            message: message.into(),
+        });
     }
 
     /// `textDocument/publishDiagnostics`.
@@ -97,7 +106,9 @@ impl Outbox {
         params: R::Params,
         patience: Duration,
     ) -> Result<R::Result, AskError> {
-        self.ask_until::<R>(params, tokio::time::sleep(patience)).await.unwrap_or(Err(AskError::Timeout))
+        self.ask_until::<R>(params, tokio::time::sleep(patience))
+            .await
+            .unwrap_or(Err(AskError::Timeout))
     }
 
     /// Sends a request to the client and waits for the answer until `over`; then the client is told to forget it, and

@@ -13,7 +13,9 @@ const INTERVAL: Duration = Duration::from_secs(2);
 #[cfg(unix)]
 pub(crate) async fn gone(mut parent: watch::Receiver<Option<u32>>) {
     let known = parent.wait_for(Option::is_some).await.ok().and_then(|pid| *pid);
-    let Some(pid) = known else { return std::future::pending().await };
+    let Some(pid) = known else {
+        return std::future::pending().await;
+    };
     if !alive(pid) {
         tracing::info!(pid, "the editor's process can't be seen from here");
         return std::future::pending().await;
@@ -33,7 +35,9 @@ pub(crate) async fn gone(_parent: watch::Receiver<Option<u32>>) {
 #[cfg(unix)]
 fn alive(pid: u32) -> bool {
     use rustix::process::{Pid, test_kill_process};
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return false;
+    };
     // A process of another user can't be signalled but exists.
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }

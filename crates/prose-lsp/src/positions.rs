@@ -36,7 +36,10 @@ impl Encoding {
 
     /// The byte offset of a position; always on a character boundary of `text`, of which `index` was made.
     pub(crate) fn offset(self, index: &LineIndex, text: &str, position: Position) -> TextSize {
-        let position = LineCol { line: position.line, col: position.character };
+        let position = LineCol {
+            line: position.line,
+            col: position.character,
+        };
         match self {
             Encoding::Utf8 => index.offset_utf8(text, position),
             Encoding::Utf16 => index.offset_utf16(text, position),
@@ -77,13 +80,18 @@ mod tests {
     }
 
     fn offset(text: &str, line: u32, character: u32, encoding: Encoding) -> u32 {
-        encoding.offset(&LineIndex::new(text), text, at(line, character)).into()
+        encoding
+            .offset(&LineIndex::new(text), text, at(line, character))
+            .into()
     }
 
     #[test]
     fn negotiation_prefers_utf8_and_falls_back_to_utf16() {
-        let (utf8, utf16, utf32) =
-            (PositionEncodingKind::UTF8, PositionEncodingKind::UTF16, PositionEncodingKind::UTF32);
+        let (utf8, utf16, utf32) = (
+            PositionEncodingKind::UTF8,
+            PositionEncodingKind::UTF16,
+            PositionEncodingKind::UTF32,
+        );
         assert_eq!(Encoding::negotiate(None), Encoding::Utf16);
         assert_eq!(Encoding::negotiate(Some(&[])), Encoding::Utf16);
         assert_eq!(Encoding::negotiate(Some(&[utf32])), Encoding::Utf16);
@@ -115,7 +123,11 @@ mod tests {
             for text in ["ab\r\ncd\n", "äb\ncdé\r"] {
                 let end = text.len() as u32;
                 let first = text.find(['\r', '\n']).unwrap() as u32;
-                assert_eq!(offset(text, 0, 99, encoding), first, "before the line end, not after it");
+                assert_eq!(
+                    offset(text, 0, 99, encoding),
+                    first,
+                    "before the line end, not after it"
+                );
                 assert_eq!(offset(text, 1, u32::MAX, encoding), end - 1);
                 assert_eq!(offset(text, 2, 0, encoding), end, "the empty last line exists");
                 assert_eq!(offset(text, 2, 5, encoding), end);
@@ -130,7 +142,10 @@ mod tests {
     #[test]
     fn a_swapped_range_is_put_right() {
         let text = "abcdef";
-        let range = Range { start: at(0, 4), end: at(0, 1) };
+        let range = Range {
+            start: at(0, 4),
+            end: at(0, 1),
+        };
         let range = Encoding::Utf16.text_range(&LineIndex::new(text), text, range);
         assert_eq!(range, TextRange::new(1.into(), 4.into()));
     }
@@ -145,9 +160,16 @@ mod tests {
                 let split = c == '\n' && text.as_bytes().get(i.wrapping_sub(1)) == Some(&b'\r');
                 // Between CR and LF there is no position: it reads back as the line's end.
                 let want = if split { i - 1 } else { i };
-                assert_eq!(usize::from(encoding.offset(&index, text, position)), want, "{i} {encoding:?}");
+                assert_eq!(
+                    usize::from(encoding.offset(&index, text, position)),
+                    want,
+                    "{i} {encoding:?}"
+                );
             }
-            assert_eq!(encoding.position(&index, text, TextSize::from(text.len() as u32 + 10)), at(4, 0));
+            assert_eq!(
+                encoding.position(&index, text, TextSize::from(text.len() as u32 + 10)),
+                at(4, 0)
+            );
         }
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use lsp_types::Url;
 use prose_ide::FileContent;
-use prose_project::{Config, Environment, REGISTRY, Target, Trust, find_root, home, read_program, resolve_use};
+use prose_project::{
+    Config, Environment, REGISTRY, Target, Trust, find_root, home, read_program, resolve_use,
+};
 
 use crate::documents::FileKey;
 use crate::session::Session;
@@ -23,18 +25,27 @@ pub(crate) struct Project {
 impl Project {
     /// The workspace of this client; its configuration is not read yet.
     pub(crate) fn new(session: &Session) -> Project {
-        Project { folder: session.folders.first().cloned(), home: home(), config: Config::default() }
+        Project {
+            folder: session.folders.first().cloned(),
+            home: home(),
+            config: Config::default(),
+        }
     }
 
     /// Reads the configuration anew. Returns what was wrong with it; one that can't be read leaves the old in force.
     pub(crate) fn reload(&mut self) -> Vec<String> {
-        let Some(folder) = &self.folder else { return Vec::new() };
+        let Some(folder) = &self.folder else {
+            return Vec::new();
+        };
         let root = find_root(folder, folder, self.home.as_deref());
         // Only severities and the registry are used here, so what is trusted makes no difference.
-        let loaded = Environment::load(&root).map_err(|e| e.to_string()).and_then(|environment| {
-            let user = Config::user_file();
-            Config::load(&root, Trust::Untrusted, user.as_deref(), &environment).map_err(|e| e.to_string())
-        });
+        let loaded = Environment::load(&root)
+            .map_err(|e| e.to_string())
+            .and_then(|environment| {
+                let user = Config::user_file();
+                Config::load(&root, Trust::Untrusted, user.as_deref(), &environment)
+                    .map_err(|e| e.to_string())
+            });
         match loaded {
             Ok(config) => {
                 self.config = config;
@@ -80,20 +91,34 @@ impl Project {
     /// The project root of a file.
     pub(crate) fn root(&self, path: &Path) -> PathBuf {
         let folder = path.parent().unwrap_or(path);
-        find_root(folder, self.folder.as_deref().unwrap_or(folder), self.home.as_deref())
+        find_root(
+            folder,
+            self.folder.as_deref().unwrap_or(folder),
+            self.home.as_deref(),
+        )
     }
 
     /// Where a `use` target of the file leads. `is_open`: whether the client has a file of this path open, which counts
     /// even when it is not saved yet.
-    pub(crate) fn resolve(&self, target: &str, from: &FileKey, is_open: &dyn Fn(&Path) -> bool) -> Option<FileKey> {
+    pub(crate) fn resolve(
+        &self,
+        target: &str,
+        from: &FileKey,
+        is_open: &dyn Fn(&Path) -> bool,
+    ) -> Option<FileKey> {
         let (from, root) = match (from, &self.folder) {
             // Links are followed, as the root's are; else the one would not seem to be inside the other.
-            (FileKey::Path(path), _) => (path.canonicalize().unwrap_or_else(|_| path.clone()), self.root(path)),
+            (FileKey::Path(path), _) => (
+                path.canonicalize().unwrap_or_else(|_| path.clone()),
+                self.root(path),
+            ),
             (FileKey::Other(_), Some(folder)) => (folder.join("untitled.prose"), folder.clone()),
             (FileKey::Other(_), None) => return None,
         };
         let registry = self.config.imports.registry.as_deref().unwrap_or(REGISTRY);
-        match resolve_use(target, &from, &root, registry, &|path| is_open(path) || path.is_file()) {
+        match resolve_use(target, &from, &root, registry, &|path| {
+            is_open(path) || path.is_file()
+        }) {
             Target::Local(path) => Some(FileKey::Path(path)),
             Target::Remote(address) => Url::parse(&address).ok().map(FileKey::Other),
             Target::NotFound => None,

@@ -42,7 +42,10 @@ pub struct Config {
 impl Default for Config {
     /// The crate's version; messages up to 64 MiB.
     fn default() -> Config {
-        Config { version: env!("CARGO_PKG_VERSION").to_owned(), max_message: 64 * 1024 * 1024 }
+        Config {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            max_message: 64 * 1024 * 1024,
+        }
     }
 }
 
@@ -58,7 +61,12 @@ pub fn run_stdio(config: Config) -> std::io::Result<i32> {
         .thread_name("prose-lsp")
         .enable_all()
         .build()?;
-    let code = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), config, std::future::pending()));
+    let code = runtime.block_on(serve(
+        tokio::io::stdin(),
+        tokio::io::stdout(),
+        config,
+        std::future::pending(),
+    ));
     runtime.shutdown_background();
     Ok(code)
 }
@@ -73,7 +81,14 @@ pub async fn serve(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) -> i32 {
-    serve_with(stdin, stdout, config, |outbox| Arc::new(Runtime::new(outbox)), shutdown).await
+    serve_with(
+        stdin,
+        stdout,
+        config,
+        |outbox| Arc::new(Runtime::new(outbox)),
+        shutdown,
+    )
+    .await
 }
 
 /// [`serve`] with a given runtime.
@@ -129,8 +144,11 @@ pub(crate) async fn serve_with(
     let service = Guard::new(service, phase.clone(), ledger.clone());
 
     let mut input = tokio::spawn(pump_in(stdin, to_server, replies, config.max_message));
-    let mut server =
-        tokio::spawn(Server::new(server_in, server_out, socket).concurrency_level(CONCURRENCY).serve(service));
+    let mut server = tokio::spawn(
+        Server::new(server_in, server_out, socket)
+            .concurrency_level(CONCURRENCY)
+            .serve(service),
+    );
     let mut output = tokio::spawn(pump_out(from_server, replies_rx, stdout, ledger.clone()));
 
     let why = tokio::select! {
@@ -162,8 +180,12 @@ pub(crate) async fn serve_with(
 /// What happens when the main loop panicked: the person is told, and the session is over.
 fn farewell(replies: Replies, phase: watch::Sender<Phase>) -> Box<dyn FnOnce(String) + Send> {
     Box::new(move |what| {
-        let message = format!("The OpenProse language server has to stop, its state is no longer reliable: {what}");
-        let params = ShowMessageParams { typ: MessageType::ERROR, message };
+        let message =
+            format!("The OpenProse language server has to stop, its state is no longer reliable: {what}");
+        let params = ShowMessageParams {
+            typ: MessageType::ERROR,
+            message,
+        };
         replies.send(&json!({ "jsonrpc": "2.0", "method": ShowMessage::METHOD, "params": params }));
         phase.send_replace(Phase::Exit(PANICKED));
     })

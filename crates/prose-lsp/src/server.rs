@@ -10,17 +10,16 @@ use lsp_types::request::WorkspaceConfiguration;
 use lsp_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams, CompletionResponse,
     ConfigurationItem, ConfigurationParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
-    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    DocumentSymbolParams,
-    DocumentSymbolResponse, ExecuteCommandParams, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams,
-    InitializeParams, InitializeResult, InitializedParams, Location, MessageType, ReferenceParams, Url,
-    WorkDoneProgressCancelParams,
+    DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams,
+    GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams, InitializeResult,
+    InitializedParams, Location, MessageType, ReferenceParams, Url, WorkDoneProgressCancelParams,
 };
 use prose_ide::{Cancellable, FileId};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::capabilities::initialize_result;
 use crate::handlers;
@@ -70,12 +69,16 @@ impl Backend {
     }
 
     fn settings(&self) -> Settings {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.settings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// `prose/viewText`.
     pub(crate) async fn view_text(&self, params: ViewTextParams) -> Result<ViewText> {
-        self.read("viewText", Basis::Document, params.uri, handlers::view_text).await
+        self.read("viewText", Basis::Document, params.uri, handlers::view_text)
+            .await
     }
 
     /// `window/workDoneProgress/cancel`, which tower-lsp doesn't route.
@@ -85,16 +88,27 @@ impl Backend {
 
     fn reader(&self) -> SettingsReader {
         let (outbox, events) = (self.outbox.clone(), self.events.clone());
-        SettingsReader { outbox, events, settings: Arc::clone(&self.settings) }
+        SettingsReader {
+            outbox,
+            events,
+            settings: Arc::clone(&self.settings),
+        }
     }
 
     /// Asks the client for its section `prose`, in a task of its own.
     fn pull_settings(&self) {
         let reader = self.reader();
         tokio::spawn(async move {
-            let item = ConfigurationItem { scope_uri: None, section: Some("prose".to_owned()) };
+            let item = ConfigurationItem {
+                scope_uri: None,
+                section: Some("prose".to_owned()),
+            };
             let params = ConfigurationParams { items: vec![item] };
-            match reader.outbox.ask::<WorkspaceConfiguration>(params, SETTINGS_PATIENCE).await {
+            match reader
+                .outbox
+                .ask::<WorkspaceConfiguration>(params, SETTINGS_PATIENCE)
+                .await
+            {
                 Ok(sections) => reader.take(sections.first().unwrap_or(&Value::Null)),
                 Err(error) => tracing::info!(%error, "the client's settings are not known"),
             }
@@ -107,9 +121,17 @@ impl Backend {
         Runs::check_trust(session, how.backend.as_deref())?;
         let version = args.version;
         self.send(Event::Stale);
-        let program =
-            self.read("run", Basis::Document, args.uri, move |s, f| handlers::program(s, f, version)).await?;
-        let request = StartRequest { bundle: program.bundle, path: program.path, inputs: args.inputs, how };
+        let program = self
+            .read("run", Basis::Document, args.uri, move |s, f| {
+                handlers::program(s, f, version)
+            })
+            .await?;
+        let request = StartRequest {
+            bundle: program.bundle,
+            path: program.path,
+            inputs: args.inputs,
+            how,
+        };
         let run = self.runs.start(request, program.name).await?;
         Ok(json!({ "runId": run }))
     }
@@ -159,7 +181,10 @@ impl LanguageServer for Backend {
             return Err(Error::invalid_request());
         }
         settings.clone_into(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
-        self.send(Event::Initialized { session: Arc::clone(&session), settings });
+        self.send(Event::Initialized {
+            session: Arc::clone(&session),
+            settings,
+        });
         self.runs.begin(Arc::clone(&session));
         self.parent.send_replace(params.process_id);
         if let Some(problem) = problem {
@@ -192,13 +217,21 @@ impl LanguageServer for Backend {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.send(Event::Opened { uri: document.uri, version: document.version, text: document.text });
+        self.send(Event::Opened {
+            uri: document.uri,
+            version: document.version,
+            text: document.text,
+        });
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
         let document = params.text_document;
         let (uri, version) = (document.uri, document.version);
-        self.send(Event::Changed { uri, version, changes: params.content_changes });
+        self.send(Event::Changed {
+            uri,
+            version,
+            changes: params.content_changes,
+        });
     }
 
     async fn did_save(&self, _: DidSaveTextDocumentParams) {
@@ -206,45 +239,71 @@ impl LanguageServer for Backend {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        self.send(Event::Closed { uri: params.text_document.uri });
+        self.send(Event::Closed {
+            uri: params.text_document.uri,
+        });
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        self.send(Event::DiskChanged { uris: params.changes.into_iter().map(|c| c.uri).collect() });
+        self.send(Event::DiskChanged {
+            uris: params.changes.into_iter().map(|c| c.uri).collect(),
+        });
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let uri = params.text_document_position_params.text_document.uri.clone();
-        self.read("hover", Basis::Position, uri, move |s, f| handlers::hover(s, f, &params)).await
+        self.read("hover", Basis::Position, uri, move |s, f| {
+            handlers::hover(s, f, &params)
+        })
+        .await
     }
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let uri = params.text_document_position.text_document.uri.clone();
-        self.read("completion", Basis::Position, uri, move |s, f| handlers::completion(s, f, &params)).await
+        self.read("completion", Basis::Position, uri, move |s, f| {
+            handlers::completion(s, f, &params)
+        })
+        .await
     }
 
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
         let uri = params.text_document_position_params.text_document.uri.clone();
-        self.read("definition", Basis::Position, uri, move |s, f| handlers::definition(s, f, &params)).await
+        self.read("definition", Basis::Position, uri, move |s, f| {
+            handlers::definition(s, f, &params)
+        })
+        .await
     }
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let uri = params.text_document_position.text_document.uri.clone();
-        self.read("references", Basis::Position, uri, move |s, f| handlers::references(s, f, &params)).await
+        self.read("references", Basis::Position, uri, move |s, f| {
+            handlers::references(s, f, &params)
+        })
+        .await
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
         let uri = params.text_document.uri;
-        self.read("documentSymbol", Basis::Document, uri, handlers::document_symbols).await
+        self.read("documentSymbol", Basis::Document, uri, handlers::document_symbols)
+            .await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
-        self.read("codeLens", Basis::Document, params.text_document.uri, handlers::code_lenses).await
+        self.read(
+            "codeLens",
+            Basis::Document,
+            params.text_document.uri,
+            handlers::code_lenses,
+        )
+        .await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let uri = params.text_document.uri.clone();
-        self.read("codeAction", Basis::Position, uri, move |s, f| handlers::code_actions(s, f, &params)).await
+        self.read("codeAction", Basis::Position, uri, move |s, f| {
+            handlers::code_actions(s, f, &params)
+        })
+        .await
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {

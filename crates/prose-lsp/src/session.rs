@@ -62,15 +62,25 @@ impl Session {
         let text = capabilities.text_document.as_ref();
         let window = capabilities.window.as_ref();
         let workspace = capabilities.workspace.as_ref();
-        let completion = text.and_then(|t| t.completion.as_ref()).and_then(|c| c.completion_item.as_ref());
+        let completion = text
+            .and_then(|t| t.completion.as_ref())
+            .and_then(|c| c.completion_item.as_ref());
         let hover = text.and_then(|t| t.hover.as_ref());
         let publish = text.and_then(|t| t.publish_diagnostics.as_ref());
-        let offered = capabilities.general.as_ref().and_then(|g| g.position_encodings.as_deref());
-        let markdown = |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|f| f.contains(&MarkupKind::Markdown));
+        let offered = capabilities
+            .general
+            .as_ref()
+            .and_then(|g| g.position_encodings.as_deref());
+        let markdown =
+            |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|f| f.contains(&MarkupKind::Markdown));
         let options = params.initialization_options.as_ref().unwrap_or(&Value::Null);
         let (trusted, settings, problem) = match Options::read(options) {
             Ok((trusted, settings)) => (trusted, settings, None),
-            Err(e) => (false, Settings::default(), Some(format!("initializationOptions: {e}"))),
+            Err(e) => (
+                false,
+                Settings::default(),
+                Some(format!("initializationOptions: {e}")),
+            ),
         };
         let session = Session {
             encoding: Encoding::negotiate(offered),
@@ -90,7 +100,10 @@ impl Session {
                 .is_some_and(|a| a.code_action_literal_support.is_some()),
             related_information: publish.and_then(|p| p.related_information) == Some(true),
             diagnostic_tags: publish.is_some_and(|p| p.tag_support.is_some()),
-            definition_links: text.and_then(|t| t.definition.as_ref()).and_then(|d| d.link_support) == Some(true),
+            definition_links: text
+                .and_then(|t| t.definition.as_ref())
+                .and_then(|d| d.link_support)
+                == Some(true),
             watches_files: workspace
                 .and_then(|w| w.did_change_watched_files.as_ref())
                 .and_then(|d| d.dynamic_registration)
@@ -110,7 +123,9 @@ struct Options {
 
 impl Options {
     fn read(value: &Value) -> Result<(bool, Settings), String> {
-        let Some(settings) = Settings::read(value)? else { return Ok((false, Settings::default())) };
+        let Some(settings) = Settings::read(value)? else {
+            return Ok((false, Settings::default()));
+        };
         let options = Options::deserialize(value).map_err(|e| format!("settings ignored: {e}"))?;
         Ok((options.trusted, settings))
     }
@@ -119,13 +134,23 @@ impl Options {
 fn extensions(experimental: Option<&Value>) -> Extensions {
     let prose = experimental.and_then(|e| e.get("prose"));
     let on = |name: &str| prose.and_then(|p| p.get(name)) == Some(&Value::Bool(true));
-    Extensions { run_event: on("runEvent"), input: on("input"), approve_imports: on("approveImports") }
+    Extensions {
+        run_event: on("runEvent"),
+        input: on("input"),
+        approve_imports: on("approveImports"),
+    }
 }
 
 #[allow(deprecated)] // `rootUri` is what clients without folders send.
 fn folders(params: &InitializeParams) -> Vec<PathBuf> {
     let listed = params.workspace_folders.iter().flatten().map(|f| &f.uri);
-    let on_disk = |uri: &Url| if uri.scheme() == "file" { uri.to_file_path().ok() } else { None };
+    let on_disk = |uri: &Url| {
+        if uri.scheme() == "file" {
+            uri.to_file_path().ok()
+        } else {
+            None
+        }
+    };
     let mut folders: Vec<PathBuf> = listed.filter_map(on_disk).collect();
     if folders.is_empty() {
         folders.extend(params.root_uri.as_ref().and_then(on_disk));
@@ -146,7 +171,10 @@ mod tests {
     fn a_bare_client_gets_the_cautious_defaults() {
         let defaults = (Session::default(), Settings::default(), None);
         assert_eq!(session(json!({ "capabilities": {} })), defaults);
-        assert_eq!(session(json!({ "capabilities": {}, "initializationOptions": null })), defaults);
+        assert_eq!(
+            session(json!({ "capabilities": {}, "initializationOptions": null })),
+            defaults
+        );
         assert!(!defaults.0.trusted);
     }
 
@@ -160,13 +188,23 @@ mod tests {
         assert_eq!(problem, None);
         assert!(session.trusted);
         assert_eq!(settings.max_parallel, Some(3));
-        assert_eq!(session.extensions, Extensions { run_event: true, ..Extensions::default() });
+        assert_eq!(
+            session.extensions,
+            Extensions {
+                run_event: true,
+                ..Extensions::default()
+            }
+        );
         assert_eq!(session.folders, [PathBuf::from("/w")]);
     }
 
     #[test]
     fn malformed_options_never_grant_trust() {
-        for options in [json!({ "trusted": true, "maxParallel": "many" }), json!({ "trusted": 1 }), json!([true])] {
+        for options in [
+            json!({ "trusted": true, "maxParallel": "many" }),
+            json!({ "trusted": 1 }),
+            json!([true]),
+        ] {
             let (session, settings, problem) =
                 session(json!({ "capabilities": {}, "initializationOptions": options }));
             assert!(!session.trusted);

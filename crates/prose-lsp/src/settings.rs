@@ -32,7 +32,9 @@ impl Settings {
         if value.is_null() {
             return Ok(None);
         }
-        Settings::deserialize(value).map(Some).map_err(|e| format!("settings ignored: {e}"))
+        Settings::deserialize(value)
+            .map(Some)
+            .map_err(|e| format!("settings ignored: {e}"))
     }
 }
 
@@ -50,7 +52,10 @@ impl Lint {
         for (code, level) in &settings.lint {
             match LintLevel::from_word(level) {
                 Some(level) => drop(client.insert(code.to_uppercase(), level)),
-                None => problems.push(format!("`{level}` for {code} is none of {}", LintLevel::WORDS.join(", "))),
+                None => problems.push(format!(
+                    "`{level}` for {code} is none of {}",
+                    LintLevel::WORDS.join(", ")
+                )),
             }
         }
         (Lint { client, config }, problems)
@@ -79,9 +84,17 @@ mod tests {
     fn settings_are_read_and_blank_fields_are_unset() {
         let read = |value| Settings::read(&value);
         assert_eq!(read(json!(null)), Ok(None));
-        assert_eq!(read(json!({ "backend": "", "server": { "path": "x" } })), Ok(Some(Settings::default())));
-        let settings = read(json!({ "backend": "claude", "maxParallel": 2 })).unwrap().unwrap();
-        assert_eq!((settings.backend.as_deref(), settings.max_parallel), (Some("claude"), Some(2)));
+        assert_eq!(
+            read(json!({ "backend": "", "server": { "path": "x" } })),
+            Ok(Some(Settings::default()))
+        );
+        let settings = read(json!({ "backend": "claude", "maxParallel": 2 }))
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (settings.backend.as_deref(), settings.max_parallel),
+            (Some("claude"), Some(2))
+        );
         assert!(read(json!({ "maxParallel": -1 })).is_err());
     }
 

@@ -41,7 +41,10 @@ impl TestClient {
         let (stdin, server_in) = tokio::io::duplex(64 * 1024);
         let (server_out, stdout) = tokio::io::duplex(64 * 1024);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let config = Config { max_message: 1 << 20, ..Config::default() };
+        let config = Config {
+            max_message: 1 << 20,
+            ..Config::default()
+        };
         let server = tokio::spawn(serve_with(server_in, server_out, config, engine, async {
             if stopped.await.is_err() {
                 std::future::pending().await
@@ -83,7 +86,10 @@ impl TestClient {
 
     pub(crate) async fn bytes(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().unwrap();
-        tokio::time::timeout(HANG, stdin.write_all(bytes)).await.expect("the server reads").unwrap();
+        tokio::time::timeout(HANG, stdin.write_all(bytes))
+            .await
+            .expect("the server reads")
+            .unwrap();
     }
 
     pub(crate) async fn message(&mut self, message: Value) {
@@ -91,14 +97,16 @@ impl TestClient {
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {
-        self.message(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        self.message(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
     }
 
     /// Sends a request without waiting for its answer.
     pub(crate) async fn send(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
-        self.message(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        self.message(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
         id
     }
 
@@ -109,7 +117,9 @@ impl TestClient {
 
     /// The answer to a request sent before.
     pub(crate) async fn answer(&mut self, id: i64) -> Result<Value, Value> {
-        let answer = self.wait(|m| m.get("method").is_none() && m["id"] == json!(id)).await;
+        let answer = self
+            .wait(|m| m.get("method").is_none() && m["id"] == json!(id))
+            .await;
         match answer.get("error") {
             Some(error) => Err(error.clone()),
             None => Ok(answer["result"].clone()),
@@ -123,7 +133,8 @@ impl TestClient {
 
     /// Answers a request of the server.
     pub(crate) async fn reply(&mut self, request: &Value, result: Value) {
-        self.message(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).await;
+        self.message(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }))
+            .await;
     }
 
     /// The first message, old or new, that `wanted` accepts; the others stay for later.
@@ -147,7 +158,12 @@ impl TestClient {
                 return Some(serde_json::from_slice(&body).unwrap());
             }
             let read = self.stdout.read_buf(&mut self.buffer);
-            if tokio::time::timeout(HANG, read).await.expect("the server answers").unwrap() == 0 {
+            if tokio::time::timeout(HANG, read)
+                .await
+                .expect("the server answers")
+                .unwrap()
+                == 0
+            {
                 return None;
             }
         }
@@ -160,17 +176,25 @@ impl TestClient {
 
     pub(crate) async fn open(&mut self, uri: &str, version: i32, text: &str) {
         let document = json!({ "uri": uri, "languageId": "prose", "version": version, "text": text });
-        self.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
+        self.notify("textDocument/didOpen", json!({ "textDocument": document }))
+            .await;
     }
 
     pub(crate) async fn change(&mut self, uri: &str, version: i32, changes: Value) {
         let document = json!({ "uri": uri, "version": version });
-        self.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes })).await;
+        self.notify(
+            "textDocument/didChange",
+            json!({ "textDocument": document, "contentChanges": changes }),
+        )
+        .await;
     }
 
     /// The server's text of a document.
     pub(crate) async fn text(&mut self, uri: &str) -> String {
-        let view = self.request("prose/viewText", json!({ "uri": uri })).await.unwrap();
+        let view = self
+            .request("prose/viewText", json!({ "uri": uri }))
+            .await
+            .unwrap();
         view["text"].as_str().unwrap().to_owned()
     }
 
@@ -181,7 +205,10 @@ impl TestClient {
                 && m["params"]["uri"] == json!(uri)
                 && m["params"]["version"] == json!(version)
         };
-        self.wait(wanted).await["params"]["diagnostics"].as_array().unwrap().clone()
+        self.wait(wanted).await["params"]["diagnostics"]
+            .as_array()
+            .unwrap()
+            .clone()
     }
 
     pub(crate) fn close_stdin(&mut self) {
@@ -195,7 +222,10 @@ impl TestClient {
     /// The exit code; stdin stays as it is.
     pub(crate) async fn exit_code(mut self) -> i32 {
         self.shutdown = self.shutdown.take();
-        tokio::time::timeout(HANG, &mut self.server).await.expect("the server ends").unwrap()
+        tokio::time::timeout(HANG, &mut self.server)
+            .await
+            .expect("the server ends")
+            .unwrap()
     }
 }
 

@@ -42,7 +42,10 @@ impl Watchdog {
         if let Err(e) = thread::Builder::new().name("prose-watchdog".into()).spawn(watch) {
             tracing::warn!(%e, "no watchdog");
         }
-        Watchdog { current, _alive: alive }
+        Watchdog {
+            current,
+            _alive: alive,
+        }
     }
 
     /// Runs one turn of the loop.

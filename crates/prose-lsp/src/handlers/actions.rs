@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
 use lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Diagnostic, NumberOrString, TextEdit,
-    WorkspaceEdit,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Diagnostic, NumberOrString,
+    TextEdit, WorkspaceEdit,
 };
 use prose_ide::{Cancellable, FileId, FileRange};
 use tower_lsp::jsonrpc::Result;
@@ -19,7 +19,11 @@ pub(crate) fn code_lenses(snapshot: &Snapshot, file: FileId) -> Cancellable<Resu
     let lenses = snapshot.analysis.code_lenses(file)?;
     let convert = |lens: prose_ide::CodeLens| {
         let command = run_command(snapshot, lens.command)?;
-        Some(CodeLens { range: lines.range(lens.range), command: Some(command), data: None })
+        Some(CodeLens {
+            range: lines.range(lens.range),
+            command: Some(command),
+            data: None,
+        })
     };
     Ok(Ok(Some(lenses.into_iter().filter_map(convert).collect())))
 }
@@ -41,24 +45,53 @@ pub(crate) fn code_actions(
     for action in found {
         match action.kind {
             prose_ide::CodeActionKind::Run(command) if wanted(&RUN) => {
-                let Some(command) = run_command(snapshot, command) else { continue };
+                let Some(command) = run_command(snapshot, command) else {
+                    continue;
+                };
                 out.push(if snapshot.session.action_literals {
                     let (title, kind) = (action.title, Some(RUN));
-                    CodeAction { title, kind, command: Some(command), ..CodeAction::default() }.into()
+                    CodeAction {
+                        title,
+                        kind,
+                        command: Some(command),
+                        ..CodeAction::default()
+                    }
+                    .into()
                 } else {
                     command.into()
                 });
             }
-            prose_ide::CodeActionKind::QuickFix { code, diagnostic, edits, file }
-                if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) =>
-            {
-                let Some(uri) = snapshot.documents.uri(file) else { continue };
+            prose_ide::CodeActionKind::QuickFix {
+                code,
+                diagnostic,
+                edits,
+                file,
+            } if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) => {
+                let Some(uri) = snapshot.documents.uri(file) else {
+                    continue;
+                };
                 let at = lines.range(diagnostic);
-                let solved = |d: &&Diagnostic| d.range == at && d.code == Some(NumberOrString::String(code.to_owned()));
-                let diagnostics: Vec<_> = params.context.diagnostics.iter().filter(solved).cloned().collect();
-                let edits =
-                    edits.into_iter().map(|e| TextEdit { range: lines.range(e.range), new_text: e.insert }).collect();
-                let edit = WorkspaceEdit { changes: Some(HashMap::from([(uri, edits)])), ..WorkspaceEdit::default() };
+                let solved = |d: &&Diagnostic| {
+                    d.range == at && d.code == Some(NumberOrString::String(code.to_owned()))
+                };
+                let diagnostics: Vec<_> = params
+                    .context
+                    .diagnostics
+                    .iter()
+                    .filter(solved)
+                    .cloned()
+                    .collect();
+                let edits = edits
+                    .into_iter()
+                    .map(|e| TextEdit {
+                        range: lines.range(e.range),
+                        new_text: e.insert,
+                    })
+                    .collect();
+                let edit = WorkspaceEdit {
+                    changes: Some(HashMap::from([(uri, edits)])),
+                    ..WorkspaceEdit::default()
+                };
                 let action = CodeAction {
                     title: action.title,
                     kind: Some(CodeActionKind::QUICKFIX),

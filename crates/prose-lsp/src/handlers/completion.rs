@@ -16,8 +16,12 @@ pub(crate) fn completion(
 ) -> Cancellable<Result<Option<CompletionResponse>>> {
     let lines = Lines::new(snapshot, file)?;
     let offset = lines.offset(params.text_document_position.position);
-    let config = CompletionConfig { snippets: snapshot.session.snippets };
-    let found = snapshot.analysis.completion(FilePosition { file, offset }, config)?;
+    let config = CompletionConfig {
+        snippets: snapshot.session.snippets,
+    };
+    let found = snapshot
+        .analysis
+        .completion(FilePosition { file, offset }, config)?;
     // A space is typed after almost every word: it proposes names and values, never the whole list of statements.
     let context = params.context.as_ref();
     let by_space = context.and_then(|c| c.trigger_character.as_deref()) == Some(" ");
@@ -26,7 +30,10 @@ pub(crate) fn completion(
         .filter(|item| !by_space || item.kind != CompletionKind::Keyword)
         .map(|item| convert(snapshot, &lines, item))
         .collect();
-    Ok(Ok(Some(CompletionResponse::List(CompletionList { is_incomplete: false, items }))))
+    Ok(Ok(Some(CompletionResponse::List(CompletionList {
+        is_incomplete: false,
+        items,
+    }))))
 }
 
 fn convert(snapshot: &Snapshot, lines: &Lines, item: prose_ide::CompletionItem) -> CompletionItem {
@@ -36,7 +43,10 @@ fn convert(snapshot: &Snapshot, lines: &Lines, item: prose_ide::CompletionItem) 
     };
     let documentation = item.documentation.map(|value| {
         if snapshot.session.completion_markdown {
-            Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
+            Documentation::MarkupContent(MarkupContent {
+                kind: MarkupKind::Markdown,
+                value,
+            })
         } else {
             Documentation::String(value)
         }
@@ -49,7 +59,10 @@ fn convert(snapshot: &Snapshot, lines: &Lines, item: prose_ide::CompletionItem) 
         sort_text: Some(item.sort_text),
         filter_text: item.filter_text,
         insert_text_format: Some(format),
-        text_edit: Some(CompletionTextEdit::Edit(TextEdit { range: lines.range(item.replace), new_text })),
+        text_edit: Some(CompletionTextEdit::Edit(TextEdit {
+            range: lines.range(item.replace),
+            new_text,
+        })),
         ..CompletionItem::default()
     }
 }

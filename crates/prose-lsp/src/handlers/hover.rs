@@ -6,7 +6,11 @@ use crate::convert::Lines;
 use crate::main_loop::Snapshot;
 
 /// `textDocument/hover`
-pub(crate) fn hover(snapshot: &Snapshot, file: FileId, params: &HoverParams) -> Cancellable<Result<Option<Hover>>> {
+pub(crate) fn hover(
+    snapshot: &Snapshot,
+    file: FileId,
+    params: &HoverParams,
+) -> Cancellable<Result<Option<Hover>>> {
     let lines = Lines::new(snapshot, file)?;
     let offset = lines.offset(params.text_document_position_params.position);
     let (markup, kind) = if snapshot.session.markdown {
@@ -14,9 +18,14 @@ pub(crate) fn hover(snapshot: &Snapshot, file: FileId, params: &HoverParams) -> 
     } else {
         (prose_ide::MarkupKind::PlainText, MarkupKind::PlainText)
     };
-    let found = snapshot.analysis.hover(FilePosition { file, offset }, HoverConfig { markup })?;
+    let found = snapshot
+        .analysis
+        .hover(FilePosition { file, offset }, HoverConfig { markup })?;
     Ok(Ok(found.map(|found| Hover {
-        contents: HoverContents::Markup(MarkupContent { kind, value: found.markdown }),
+        contents: HoverContents::Markup(MarkupContent {
+            kind,
+            value: found.markdown,
+        }),
         range: Some(lines.range(found.range)),
     })))
 }

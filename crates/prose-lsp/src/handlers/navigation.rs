@@ -1,6 +1,6 @@
 use lsp_types::{
-    DocumentSymbol, DocumentSymbolResponse, GotoDefinitionParams, GotoDefinitionResponse, Location, ReferenceParams,
-    SymbolInformation, Url,
+    DocumentSymbol, DocumentSymbolResponse, GotoDefinitionParams, GotoDefinitionResponse, Location,
+    ReferenceParams, SymbolInformation, Url,
 };
 use prose_ide::{Cancellable, FileId, FilePosition, SymbolNode};
 use tower_lsp::jsonrpc::Result;
@@ -15,8 +15,12 @@ pub(crate) fn definition(
     params: &GotoDefinitionParams,
 ) -> Cancellable<Result<Option<GotoDefinitionResponse>>> {
     let mut places = Places::new(snapshot);
-    let offset = places.lines(file)?.offset(params.text_document_position_params.position);
-    let Some(found) = snapshot.analysis.goto_definition(FilePosition { file, offset })? else { return Ok(Ok(None)) };
+    let offset = places
+        .lines(file)?
+        .offset(params.text_document_position_params.position);
+    let Some(found) = snapshot.analysis.goto_definition(FilePosition { file, offset })? else {
+        return Ok(Ok(None));
+    };
     let origin = places.lines(file)?.range(found.range);
     let mut links = Vec::new();
     for target in &found.info {
@@ -25,8 +29,13 @@ pub(crate) fn definition(
     if snapshot.session.definition_links {
         return Ok(Ok(Some(GotoDefinitionResponse::Link(links))));
     }
-    let location = |link: lsp_types::LocationLink| Location { uri: link.target_uri, range: link.target_selection_range };
-    Ok(Ok(Some(GotoDefinitionResponse::Array(links.into_iter().map(location).collect()))))
+    let location = |link: lsp_types::LocationLink| Location {
+        uri: link.target_uri,
+        range: link.target_selection_range,
+    };
+    Ok(Ok(Some(GotoDefinitionResponse::Array(
+        links.into_iter().map(location).collect(),
+    ))))
 }
 
 /// `textDocument/references`
@@ -38,7 +47,9 @@ pub(crate) fn references(
     let mut places = Places::new(snapshot);
     let offset = places.lines(file)?.offset(params.text_document_position.position);
     let position = FilePosition { file, offset };
-    let found = snapshot.analysis.references(position, params.context.include_declaration)?;
+    let found = snapshot
+        .analysis
+        .references(position, params.context.include_declaration)?;
     let mut locations = Vec::new();
     for place in found {
         locations.extend(places.location(place)?);
@@ -57,7 +68,9 @@ pub(crate) fn document_symbols(
         let tree = symbols.into_iter().map(|symbol| nested(&lines, symbol)).collect();
         return Ok(Ok(Some(DocumentSymbolResponse::Nested(tree))));
     }
-    let Some(uri) = snapshot.documents.uri(file) else { return Ok(Ok(None)) };
+    let Some(uri) = snapshot.documents.uri(file) else {
+        return Ok(Ok(None));
+    };
     let mut out = Vec::new();
     flat(&lines, &uri, None, symbols, &mut out);
     Ok(Ok(Some(DocumentSymbolResponse::Flat(out))))
@@ -65,7 +78,11 @@ pub(crate) fn document_symbols(
 
 #[allow(deprecated)] // `deprecated` is a field without a default.
 fn nested(lines: &Lines, symbol: SymbolNode) -> DocumentSymbol {
-    let children: Vec<_> = symbol.children.into_iter().map(|child| nested(lines, child)).collect();
+    let children: Vec<_> = symbol
+        .children
+        .into_iter()
+        .map(|child| nested(lines, child))
+        .collect();
     DocumentSymbol {
         name: symbol.name,
         detail: symbol.detail,
@@ -92,7 +109,10 @@ fn flat(
             kind: symbol_kind(symbol.kind),
             tags: None,
             deprecated: None,
-            location: Location { uri: uri.clone(), range: lines.range(symbol.full_range) },
+            location: Location {
+                uri: uri.clone(),
+                range: lines.range(symbol.full_range),
+            },
             container_name: container.map(str::to_owned),
         });
         flat(lines, uri, Some(&symbol.name), symbol.children, out);

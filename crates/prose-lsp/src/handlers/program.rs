@@ -21,13 +21,19 @@ pub(crate) struct Runnable {
 
 /// The program of a document, for `prose.run`. Refused when the text isn't the version that the person saw, or can't
 /// be run.
-pub(crate) fn program(snapshot: &Snapshot, file: FileId, version: Option<i32>) -> Cancellable<Result<Runnable>> {
+pub(crate) fn program(
+    snapshot: &Snapshot,
+    file: FileId,
+    version: Option<i32>,
+) -> Cancellable<Result<Runnable>> {
     let document = snapshot.documents.get(file);
     if let (Some(seen), Some(document)) = (version, &document)
         && document.version != seen
     {
         let now = document.version;
-        return Ok(Err(refused(format!("the program has changed: version {seen} was to be run, it is at {now} now"))));
+        return Ok(Err(refused(format!(
+            "the program has changed: version {seen} was to be run, it is at {now} now"
+        ))));
     }
     let key = snapshot.documents.key(file);
     let path = key.as_ref().and_then(|key| key.path()).map(PathBuf::from);
@@ -35,7 +41,11 @@ pub(crate) fn program(snapshot: &Snapshot, file: FileId, version: Option<i32>) -
     let name = uri
         .as_ref()
         .and_then(|uri| uri.path().rsplit('/').next())
-        .map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned())
+        .map(|name| {
+            percent_encoding::percent_decode_str(name)
+                .decode_utf8_lossy()
+                .into_owned()
+        })
         .unwrap_or_default();
     let bundle = match snapshot.analysis.bundle(file)? {
         Ok(bundle) => bundle,
@@ -47,7 +57,10 @@ pub(crate) fn program(snapshot: &Snapshot, file: FileId, version: Option<i32>) -
 /// Why a program can't be run: the first errors, with their places.
 fn explain(snapshot: &Snapshot, name: &str, problems: &[Diagnostic]) -> Cancellable<String> {
     const SHOWN: usize = 3;
-    let errors: Vec<_> = problems.iter().filter(|p| p.severity == Severity::Error).collect();
+    let errors: Vec<_> = problems
+        .iter()
+        .filter(|p| p.severity == Severity::Error)
+        .collect();
     let mut places = Places::new(snapshot);
     let mut lines = vec![format!("{name} can't be run:")];
     for error in errors.iter().take(SHOWN) {

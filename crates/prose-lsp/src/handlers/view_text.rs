@@ -24,5 +24,8 @@ pub(crate) struct ViewText {
 /// `prose/viewText`: what the server sees, for tests and bug reports.
 pub(crate) fn view_text(snapshot: &Snapshot, file: FileId) -> Cancellable<Result<ViewText>> {
     let text = snapshot.analysis.file_text(file)?.unwrap_or_default().to_string();
-    Ok(Ok(ViewText { text, tree: snapshot.analysis.view_tree(file)? }))
+    Ok(Ok(ViewText {
+        text,
+        tree: snapshot.analysis.view_tree(file)?,
+    }))
 }

@@ -7,7 +7,13 @@ use serde_json::{Map, Value};
 use tower_lsp::jsonrpc::Error;
 
 /// Commands of `workspace/executeCommand`, in the order in which they are advertised.
-pub(crate) const COMMANDS: &[&str] = &["prose.run", "prose.cancel", "prose.resume", "prose.answer", "prose.runs"];
+pub(crate) const COMMANDS: &[&str] = &[
+    "prose.run",
+    "prose.cancel",
+    "prose.resume",
+    "prose.answer",
+    "prose.runs",
+];
 
 /// A checked command.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +96,9 @@ impl Command {
             "prose.runs" => return Err(Error::invalid_params("prose.runs takes no argument")),
             _ => {
                 let known = COMMANDS.join(", ");
-                return Err(Error::invalid_params(format!("unknown command `{name}`; there are {known}")));
+                return Err(Error::invalid_params(format!(
+                    "unknown command `{name}`; there are {known}"
+                )));
             }
         })
     }
@@ -100,10 +108,14 @@ impl Command {
 fn one<T: DeserializeOwned>(name: &str, arguments: Vec<Value>) -> Result<T, Error> {
     let count = arguments.len();
     let Ok([argument]) = <[Value; 1]>::try_from(arguments) else {
-        return Err(Error::invalid_params(format!("{name} takes one argument, an object; there are {count}")));
+        return Err(Error::invalid_params(format!(
+            "{name} takes one argument, an object; there are {count}"
+        )));
     };
     if !argument.is_object() {
-        return Err(Error::invalid_params(format!("the argument of {name} must be an object")));
+        return Err(Error::invalid_params(format!(
+            "the argument of {name} must be an object"
+        )));
     }
     serde_json::from_value(argument).map_err(|e| Error::invalid_params(format!("argument of {name}: {e}")))
 }
@@ -116,7 +128,9 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, arguments: Value, want: Expect) {
-        let Value::Array(arguments) = arguments else { panic!("an array") };
+        let Value::Array(arguments) = arguments else {
+            panic!("an array")
+        };
         let got = match Command::parse(name, arguments) {
             Ok(command) => format!("{command:?}"),
             Err(error) => error.message.into_owned(),
@@ -127,7 +141,11 @@ mod tests {
     #[test]
     fn good_arguments() {
         check("prose.runs", json!([]), expect!["Runs"]);
-        check("prose.cancel", json!([{ "runId": "r" }]), expect![[r#"Cancel(RunRef { run_id: "r" })"#]]);
+        check(
+            "prose.cancel",
+            json!([{ "runId": "r" }]),
+            expect![[r#"Cancel(RunRef { run_id: "r" })"#]],
+        );
         check(
             "prose.answer",
             json!([{ "runId": "r", "requestId": "e", "value": "yes" }]),
@@ -137,9 +155,21 @@ mod tests {
 
     #[test]
     fn bad_arguments_say_what_is_wrong() {
-        check("prose.run", json!([]), expect!["prose.run takes one argument, an object; there are 0"]);
-        check("prose.run", json!(["file:///a"]), expect!["the argument of prose.run must be an object"]);
-        check("prose.run", json!([{}]), expect!["argument of prose.run: missing field `uri`"]);
+        check(
+            "prose.run",
+            json!([]),
+            expect!["prose.run takes one argument, an object; there are 0"],
+        );
+        check(
+            "prose.run",
+            json!(["file:///a"]),
+            expect!["the argument of prose.run must be an object"],
+        );
+        check(
+            "prose.run",
+            json!([{}]),
+            expect!["argument of prose.run: missing field `uri`"],
+        );
         check(
             "prose.run",
             json!([{ "uri": "a.prose" }]),
@@ -153,13 +183,17 @@ mod tests {
         check(
             "prose.run",
             json!([{ "uri": "file:///a", "bakend": "x" }]),
-            expect!["argument of prose.run: unknown field `bakend`, expected one of `uri`, `version`, `inputs`, `backend`, `state`, `mock`"],
+            expect![
+                "argument of prose.run: unknown field `bakend`, expected one of `uri`, `version`, `inputs`, `backend`, `state`, `mock`"
+            ],
         );
         check("prose.runs", json!([1]), expect!["prose.runs takes no argument"]);
         check(
             "prose.stop",
             json!([]),
-            expect!["unknown command `prose.stop`; there are prose.run, prose.cancel, prose.resume, prose.answer, prose.runs"],
+            expect![
+                "unknown command `prose.stop`; there are prose.run, prose.cancel, prose.resume, prose.answer, prose.runs"
+            ],
         );
     }
 }

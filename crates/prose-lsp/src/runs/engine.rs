@@ -98,8 +98,7 @@ pub(crate) struct RunError(pub(crate) String);
 impl RunError {
     /// The refusal that an untrusted workspace gets.
     pub(crate) fn untrusted() -> RunError {
-        let text =
-            "This workspace is not trusted, so its programs can't be run. Trust it in the editor, or use Run simulated.";
+        let text = "This workspace is not trusted, so its programs can't be run. Trust it in the editor, or use Run simulated.";
         RunError(text.to_owned())
     }
 }
@@ -116,7 +115,12 @@ pub(crate) trait Engine: Send + Sync + 'static {
     fn start(&self, request: StartRequest) -> BoxFuture<'static, Result<Started, RunError>>;
     /// Continues a run that has stopped or crashed. Without trust only one that was started with [`SIMULATE`].
     /// `accept_changed`: go on although the program's files have changed since.
-    fn resume(&self, run: RunId, accept_changed: bool, how: How) -> BoxFuture<'static, Result<Started, RunError>>;
+    fn resume(
+        &self,
+        run: RunId,
+        accept_changed: bool,
+        how: How,
+    ) -> BoxFuture<'static, Result<Started, RunError>>;
     /// Runs found on disk under the given folder, latest first.
     fn list(&self, folder: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>>;
 }

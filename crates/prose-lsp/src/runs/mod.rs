@@ -26,9 +26,9 @@ pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
 pub(crate) use self::engine::{
     Control, Engine, How, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
 };
-pub(crate) use self::runtime::Runtime;
 use self::protocol::{InputParams, InputRequest};
 use self::report::{Launch, Report, Wants};
+pub(crate) use self::runtime::Runtime;
 use crate::outbox::Outbox;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -96,7 +96,9 @@ impl Runs {
     /// The client is known: starts reporting. A second call changes nothing.
     pub(crate) fn begin(&self, session: Arc<Session>) {
         let (tx, rx) = mpsc::unbounded_channel();
-        let wants = Wants { events: session.extensions.run_event };
+        let wants = Wants {
+            events: session.extensions.run_event,
+        };
         if self.session.set((session, tx)).is_ok() {
             tokio::spawn(report::report(rx, self.outbox.clone(), wants));
         }
@@ -109,7 +111,10 @@ impl Runs {
             run.control.stop();
         }
         let mut going = self.going.subscribe();
-        if tokio::time::timeout(patience, going.wait_for(|count| *count == 0)).await.is_err() {
+        if tokio::time::timeout(patience, going.wait_for(|count| *count == 0))
+            .await
+            .is_err()
+        {
             tracing::warn!("runs did not stop in time");
         }
         let runtime = lock(&self.runtime).take();
@@ -128,7 +133,9 @@ impl Runs {
 
     /// Choices of a start or resume.
     pub(crate) fn how(session: &Session, settings: &Settings, args: Option<&RunArgs>) -> How {
-        let backend = args.and_then(|a| a.backend.clone()).or_else(|| settings.backend.clone());
+        let backend = args
+            .and_then(|a| a.backend.clone())
+            .or_else(|| settings.backend.clone());
         How {
             folder: session.folders.first().cloned(),
             backend,
@@ -147,10 +154,18 @@ impl Runs {
 
     /// Continues a stopped run.
     pub(crate) async fn resume(&self, run: RunId, accept_changed: bool, how: How) -> Result<RunId, Error> {
-        if self.find(&run).is_some_and(|run| lock(&run.state).ended.is_none()) {
+        if self
+            .find(&run)
+            .is_some_and(|run| lock(&run.state).ended.is_none())
+        {
             return Err(refused(format!("run {run} is still going on")));
         }
-        self.launch(self.engine.resume(run.clone(), accept_changed, how), format!("run {run}"), false).await
+        self.launch(
+            self.engine.resume(run.clone(), accept_changed, how),
+            format!("run {run}"),
+            false,
+        )
+        .await
     }
 
     async fn launch(
@@ -159,7 +174,9 @@ impl Runs {
         program: String,
         simulated: bool,
     ) -> Result<RunId, Error> {
-        let Some((session, reports)) = self.session.get() else { return Err(refused("not initialized")) };
+        let Some((session, reports)) = self.session.get() else {
+            return Err(refused("not initialized"));
+        };
         let started = match self.handle.spawn(starting).await {
             Ok(started) => started.map_err(|e| refused(e.0))?,
             Err(e) => {
@@ -168,15 +185,38 @@ impl Runs {
             }
         };
         let Started { id, events, control } = started;
-        let state = Mutex::new(State { ended: None, questions: Vec::new() });
-        let run = Arc::new(Run { id: id.clone(), program, control, state });
+        let state = Mutex::new(State {
+            ended: None,
+            questions: Vec::new(),
+        });
+        let run = Arc::new(Run {
+            id: id.clone(),
+            program,
+            control,
+            state,
+        });
         lock(&self.table).insert(id.clone(), Arc::clone(&run));
-        let title = if simulated { format!("{} (simulated)", run.program) } else { run.program.clone() };
+        let title = if simulated {
+            format!("{} (simulated)", run.program)
+        } else {
+            run.program.clone()
+        };
         // Fails only when the session is over, as do all sends of reports.
-        let launch = Launch { number: self.launches.fetch_add(1, Ordering::Relaxed), run: id.clone() };
-        let _ = reports.send(Report::Began { launch: launch.clone(), title, progress: session.work_done_progress });
+        let launch = Launch {
+            number: self.launches.fetch_add(1, Ordering::Relaxed),
+            run: id.clone(),
+        };
+        let _ = reports.send(Report::Began {
+            launch: launch.clone(),
+            title,
+            progress: session.work_done_progress,
+        });
         if session.work_done_progress {
-            self.handle.spawn(ask_for_progress(self.outbox.clone(), launch.clone(), reports.clone()));
+            self.handle.spawn(ask_for_progress(
+                self.outbox.clone(),
+                launch.clone(),
+                reports.clone(),
+            ));
         }
         let reporter = Reporter {
             launch,
@@ -198,7 +238,10 @@ impl Runs {
     pub(crate) fn cancel(&self, id: &RunId) -> Result<(), Error> {
         let run = self.find(id).ok_or_else(|| unknown(id))?;
         if let Some(status) = lock(&run.state).ended {
-            return Err(refused(format!("run {id} has ended already: {}", report::status_word(status))));
+            return Err(refused(format!(
+                "run {id} has ended already: {}",
+                report::status_word(status)
+            )));
         }
         run.control.cancel();
         Ok(())
@@ -221,13 +264,19 @@ impl Runs {
 
     /// `prose.runs`: this server's runs, then those on disk.
     pub(crate) async fn list(&self, folder: Option<PathBuf>) -> Vec<RunSummary> {
-        let own: Vec<RunSummary> = lock(&self.table).values().rev().map(|run| run.summary()).collect();
+        let own: Vec<RunSummary> = lock(&self.table)
+            .values()
+            .rev()
+            .map(|run| run.summary())
+            .collect();
         let listing = self.handle.spawn(self.engine.list(folder));
         let others = listing.await.unwrap_or_else(|e| {
             tracing::error!(%e, "listing runs panicked");
             Vec::new()
         });
-        let others = others.into_iter().filter(|other| own.iter().all(|run| run.run_id != other.run_id));
+        let others = others
+            .into_iter()
+            .filter(|other| own.iter().all(|run| run.run_id != other.run_id));
         own.iter().cloned().chain(others).collect()
     }
 
@@ -240,10 +289,25 @@ impl Run {
     /// The first valid answer wins: it takes the question away.
     fn answer(&self, request: &EffectId, value: Value) -> Result<(), RunError> {
         let mut state = lock(&self.state);
-        let Some(at) = state.questions.iter().position(|q| q.question.request_id == *request) else {
-            let asked: Vec<_> = state.questions.iter().map(|q| format!("`{}`", q.question.request_id)).collect();
-            let asked = if asked.is_empty() { "nothing".to_owned() } else { asked.join(", ") };
-            return Err(RunError(format!("run {} is not waiting for `{request}`; it waits for {asked}", self.id)));
+        let Some(at) = state
+            .questions
+            .iter()
+            .position(|q| q.question.request_id == *request)
+        else {
+            let asked: Vec<_> = state
+                .questions
+                .iter()
+                .map(|q| format!("`{}`", q.question.request_id))
+                .collect();
+            let asked = if asked.is_empty() {
+                "nothing".to_owned()
+            } else {
+                asked.join(", ")
+            };
+            return Err(RunError(format!(
+                "run {} is not waiting for `{request}`; it waits for {asked}",
+                self.id
+            )));
         };
         self.control.answer(request, value)?;
         state.questions.remove(at);
@@ -281,14 +345,22 @@ impl Reporter {
         while let Some(event) = events.recv().await {
             last.see(&event);
             match &event.event {
-                Event::InputStarted { effect, name, prompt, options, .. } => self.ask(Question {
+                Event::InputStarted {
+                    effect,
+                    name,
+                    prompt,
+                    options,
+                    ..
+                } => self.ask(Question {
                     request_id: effect.clone(),
                     name: name.to_string(),
                     prompt: prompt.clone(),
                     options: options.clone(),
                 }),
                 Event::InputFinished { effect, .. } => {
-                    lock(&self.run.state).questions.retain(|q| q.question.request_id != *effect);
+                    lock(&self.run.state)
+                        .questions
+                        .retain(|q| q.question.request_id != *effect);
                 }
                 Event::RunFinished { status, .. } => self.end(*status),
                 _ => {}
@@ -299,12 +371,18 @@ impl Reporter {
         let status = ended.unwrap_or_else(|| {
             self.end(RunStatus::Interrupted);
             self.tell(last.crash(&self.run.id));
-            let text = format!("{}: the run stopped because of an internal error; it can be resumed.", self.run.program);
+            let text = format!(
+                "{}: the run stopped because of an internal error; it can be resumed.",
+                self.run.program
+            );
             self.outbox.show(MessageType::ERROR, text);
             RunStatus::Interrupted
         });
         let how = report::status_word(status).to_owned();
-        let _ = self.reports.send(Report::Ended { launch: self.launch.clone(), how });
+        let _ = self.reports.send(Report::Ended {
+            launch: self.launch.clone(),
+            how,
+        });
     }
 
     /// Notes the end, before the client can hear of it.
@@ -315,16 +393,24 @@ impl Reporter {
     }
 
     fn tell(&self, event: RunEvent) {
-        let _ = self.reports.send(Report::Event { launch: self.launch.clone(), event });
+        let _ = self.reports.send(Report::Event {
+            launch: self.launch.clone(),
+            event: Box::new(event),
+        });
     }
 
     /// Puts a question to the person, through the client if it can, else by a message.
     fn ask(&self, question: Question) {
         let (open, answered) = oneshot::channel();
-        let asked = Asked { question: question.clone(), _open: open };
+        let asked = Asked {
+            question: question.clone(),
+            _open: open,
+        };
         lock(&self.run.state).questions.push(asked);
         if !self.session.extensions.input {
-            return self.outbox.show(MessageType::INFO, how_to_answer(&self.run, &question));
+            return self
+                .outbox
+                .show(MessageType::INFO, how_to_answer(&self.run, &question));
         }
         let params = InputParams {
             run_id: self.run.id.clone(),
@@ -342,17 +428,23 @@ impl Reporter {
             let problem = match answer.await {
                 // Answered elsewhere.
                 None => return,
-                Some(Ok(answer)) if !answer.value.is_null() => match run.answer(&question.request_id, answer.value) {
-                    Ok(()) => return,
-                    Err(error) => Some(error.0),
-                },
+                Some(Ok(answer)) if !answer.value.is_null() => {
+                    match run.answer(&question.request_id, answer.value) {
+                        Ok(()) => return,
+                        Err(error) => Some(error.0),
+                    }
+                }
                 Some(Ok(_)) => None,
                 Some(Err(error)) => Some(error.to_string()),
             };
             if let Some(problem) = problem {
                 tracing::warn!(problem, "no answer from the client");
             }
-            if lock(&run.state).questions.iter().any(|q| q.question.request_id == question.request_id) {
+            if lock(&run.state)
+                .questions
+                .iter()
+                .any(|q| q.question.request_id == question.request_id)
+            {
                 outbox.show(MessageType::INFO, how_to_answer(&run, &question));
             }
         });
@@ -395,7 +487,10 @@ impl LastSeen {
             v: prose_model::EVENT_VERSION,
             run_id: run.clone(),
             ts: self.ts,
-            order: Order::Stream { after_seq: self.seq, n: self.n.map_or(0, |n| n + 1) },
+            order: Order::Stream {
+                after_seq: self.seq,
+                n: self.n.map_or(0, |n| n + 1),
+            },
             event: Event::RunFinished {
                 status: RunStatus::Interrupted,
                 outputs: Default::default(),
@@ -407,17 +502,28 @@ impl LastSeen {
 }
 
 async fn ask_for_progress(outbox: Outbox, launch: Launch, reports: mpsc::UnboundedSender<Report>) {
-    let params = WorkDoneProgressCreateParams { token: report::token(&launch) };
-    let answer = outbox.ask::<WorkDoneProgressCreate>(params, PROGRESS_PATIENCE).await;
+    let params = WorkDoneProgressCreateParams {
+        token: report::token(&launch),
+    };
+    let answer = outbox
+        .ask::<WorkDoneProgressCreate>(params, PROGRESS_PATIENCE)
+        .await;
     if let Err(error) = &answer {
         tracing::info!(%error, "no progress for a run");
     }
-    let _ = reports.send(Report::Token { launch, accepted: answer.is_ok() });
+    let _ = reports.send(Report::Token {
+        launch,
+        accepted: answer.is_ok(),
+    });
 }
 
 /// LSP 3.17 `RequestFailed`: the request is fine, it just can't be done; the message is for the person.
 pub(crate) fn refused(why: impl Into<String>) -> Error {
-    Error { code: ErrorCode::ServerError(-32803), message: why.into().into(), data: None }
+    Error {
+        code: ErrorCode::ServerError(-32803),
+        message: why.into().into(),
+        data: None,
+    }
 }
 
 fn unknown(run: &RunId) -> Error {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use lsp_types::notification::Progress as ProgressNotification;
 use lsp_types::{
-    NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressEnd,
-    WorkDoneProgressReport,
+    NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress, WorkDoneProgressBegin,
+    WorkDoneProgressEnd, WorkDoneProgressReport,
 };
 use prose_model::{EffectId, Event, RunEvent, RunId, RunStatus};
 use tokio::sync::mpsc;
@@ -36,11 +36,15 @@ pub(crate) struct Launch {
 #[derive(Debug)]
 pub(crate) enum Report {
     /// A run begins. `progress`: the client was asked for a progress token; [`Report::Token`] follows.
-    Began { launch: Launch, title: String, progress: bool },
+    Began {
+        launch: Launch,
+        title: String,
+        progress: bool,
+    },
     /// Whether the client takes progress for this run.
     Token { launch: Launch, accepted: bool },
     /// Something happened.
-    Event { launch: Launch, event: RunEvent },
+    Event { launch: Launch, event: Box<RunEvent> },
     /// The run is over; nothing more about it follows, except perhaps [`Report::Token`].
     Ended { launch: Launch, how: String },
 }
@@ -108,7 +112,11 @@ pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox:
 
 fn absorb(runs: &mut BTreeMap<Launch, Reported>, report: Report) {
     match report {
-        Report::Began { launch, title, progress } => {
+        Report::Began {
+            launch,
+            title,
+            progress,
+        } => {
             let token = if progress { Token::Asked } else { Token::None };
             runs.insert(launch, Reported::new(title, token));
         }
@@ -119,7 +127,7 @@ fn absorb(runs: &mut BTreeMap<Launch, Reported>, report: Report) {
         }
         Report::Event { launch, event } => {
             if let Some(run) = runs.get_mut(&launch) {
-                run.absorb(event);
+                run.absorb(*event);
             }
         }
         Report::Ended { launch, how } => {
@@ -136,7 +144,11 @@ async fn flush(runs: &mut BTreeMap<Launch, Reported>, outbox: &Outbox, wants: Wa
     for (launch, run) in runs.iter_mut() {
         for event in std::mem::take(&mut run.events) {
             if wants.events {
-                let params = RunEventParams { run_id: launch.run.clone(), seq: run.seq, event };
+                let params = RunEventParams {
+                    run_id: launch.run.clone(),
+                    seq: run.seq,
+                    event,
+                };
                 run.seq += 1;
                 last = Some(outbox.notify_tracked::<RunEventNotification>(params));
             }
@@ -198,7 +210,9 @@ impl Reported {
 
     fn absorb(&mut self, event: RunEvent) {
         match &event.event {
-            Event::SessionStarted { effect, agent, label, .. } => {
+            Event::SessionStarted {
+                effect, agent, label, ..
+            } => {
                 let who = agent.as_ref().map_or_else(|| label.clone(), ToString::to_string);
                 self.started += 1;
                 self.active.push((effect.clone(), who));
@@ -210,8 +224,14 @@ impl Reported {
                 self.changed = true;
             }
             Event::SessionText { effect, text } => {
-                if let Some(RunEvent { event: Event::SessionText { effect: last, text: whole }, .. }) =
-                    self.events.last_mut()
+                if let Some(RunEvent {
+                    event:
+                        Event::SessionText {
+                            effect: last,
+                            text: whole,
+                        },
+                    ..
+                }) = self.events.last_mut()
                     && last == effect
                 {
                     whole.push_str(text);
@@ -242,7 +262,11 @@ impl Reported {
         {
             self.token = Token::None;
             let message = Some(format!("{how} · {}", self.tally()));
-            progress(launch, WorkDoneProgress::End(WorkDoneProgressEnd { message }), outbox);
+            progress(
+                launch,
+                WorkDoneProgress::End(WorkDoneProgressEnd { message }),
+                outbox,
+            );
         }
     }
 
@@ -250,7 +274,11 @@ impl Reported {
         if self.token != Token::Begun {
             return;
         }
-        let report = WorkDoneProgressReport { cancellable: Some(true), message: Some(self.message()), percentage: None };
+        let report = WorkDoneProgressReport {
+            cancellable: Some(true),
+            message: Some(self.message()),
+            percentage: None,
+        };
         progress(launch, WorkDoneProgress::Report(report), outbox);
     }
 
@@ -261,17 +289,29 @@ impl Reported {
             [(_, one)] => format!(" · {one}"),
             [(_, one), others @ ..] => format!(" · {one} and {} more", others.len()),
         };
-        format!("{}/{} sessions{who} · {} s", self.finished, self.started, self.since.elapsed().as_secs())
+        format!(
+            "{}/{} sessions{who} · {} s",
+            self.finished,
+            self.started,
+            self.since.elapsed().as_secs()
+        )
     }
 
     fn tally(&self) -> String {
         let s = if self.finished == 1 { "" } else { "s" };
-        format!("{} session{s} · {} s", self.finished, self.since.elapsed().as_secs())
+        format!(
+            "{} session{s} · {} s",
+            self.finished,
+            self.since.elapsed().as_secs()
+        )
     }
 }
 
 fn progress(launch: &Launch, value: WorkDoneProgress, outbox: &Outbox) {
-    let params = ProgressParams { token: token(launch), value: ProgressParamsValue::WorkDone(value) };
+    let params = ProgressParams {
+        token: token(launch),
+        value: ProgressParamsValue::WorkDone(value),
+    };
     outbox.notify::<ProgressNotification>(params);
 }
 

@@ -14,8 +14,8 @@ use prose_project::{Config, Environment, StateKind, Trust, find_root, home};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunState, list_runs};
 use prose_runtime::{
-    Attach, EngineConfig, InputMode, PermissionProvider, ResumeRequest, RunControl, RunHandle, RunRequest, StreamItem,
-    value_from_json,
+    Attach, EngineConfig, InputMode, PermissionProvider, ResumeRequest, RunControl, RunHandle, RunRequest,
+    StreamItem, value_from_json,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -37,13 +37,18 @@ pub(crate) struct Runtime {
 impl Runtime {
     /// Asks the client through `outbox` when a session wants what a person has to allow.
     pub(crate) fn new(outbox: Outbox) -> Runtime {
-        Runtime { outbox, roots: Arc::default() }
+        Runtime {
+            outbox,
+            roots: Arc::default(),
+        }
     }
 
     fn attach(&self) -> Attach {
         Attach {
             inputs: InputMode::Ask,
-            permissions: Some(Arc::new(AskClient { outbox: self.outbox.clone() })),
+            permissions: Some(Arc::new(AskClient {
+                outbox: self.outbox.clone(),
+            })),
             ..Attach::default()
         }
     }
@@ -76,7 +81,12 @@ impl Engine for Runtime {
         .boxed()
     }
 
-    fn resume(&self, run: RunId, accept_changed: bool, how: How) -> BoxFuture<'static, Result<Started, RunError>> {
+    fn resume(
+        &self,
+        run: RunId,
+        accept_changed: bool,
+        how: How,
+    ) -> BoxFuture<'static, Result<Started, RunError>> {
         let (attach, roots) = (self.attach(), Arc::clone(&self.roots));
         async move {
             let known = lock(&roots).get(&run).cloned();
@@ -89,9 +99,17 @@ impl Engine for Runtime {
             if !how.trusted && header.options.backend != SIMULATE {
                 return Err(RunError::untrusted());
             }
-            let request =
-                ResumeRequest { run_id: run, inputs: Default::default(), accept_changed, backend: None, attach };
-            let handle = engine.resume(request).await.map_err(|e| RunError(e.to_string()))?;
+            let request = ResumeRequest {
+                run_id: run,
+                inputs: Default::default(),
+                accept_changed,
+                backend: None,
+                attach,
+            };
+            let handle = engine
+                .resume(request)
+                .await
+                .map_err(|e| RunError(e.to_string()))?;
             Ok(started(handle, root, &roots))
         }
         .boxed()
@@ -99,7 +117,9 @@ impl Engine for Runtime {
 
     fn list(&self, folder: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>> {
         async move {
-            let Ok(root) = root(None, folder.as_deref()) else { return Vec::new() };
+            let Ok(root) = root(None, folder.as_deref()) else {
+                return Vec::new();
+            };
             let listed = tokio::task::spawn_blocking(move || list_runs(&root)).await;
             let runs = match listed {
                 Ok(Ok(runs)) => runs,
@@ -134,26 +154,35 @@ impl Engine for Runtime {
 fn root(path: Option<&Path>, folder: Option<&Path>) -> Result<PathBuf, RunError> {
     let start = path.and_then(Path::parent).or(folder);
     let Some(start) = start else {
-        return Err(RunError("a run needs a folder for its files: open one, or save the program".to_owned()));
+        return Err(RunError(
+            "a run needs a folder for its files: open one, or save the program".to_owned(),
+        ));
     };
     Ok(find_root(start, folder.unwrap_or(start), home().as_deref()))
 }
 
 fn config(root: &Path, trusted: bool) -> Result<Config, RunError> {
     let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
-    let environment = Environment::load(root).map_err(|e| RunError(format!("can't read .prose/.env: {e}")))?;
-    Config::load(root, trust, Config::user_file().as_deref(), &environment).map_err(|e| RunError(e.to_string()))
+    let environment =
+        Environment::load(root).map_err(|e| RunError(format!("can't read .prose/.env: {e}")))?;
+    Config::load(root, trust, Config::user_file().as_deref(), &environment)
+        .map_err(|e| RunError(e.to_string()))
 }
 
 fn options(how: &How, config: &Config) -> Result<RunOptions, RunError> {
     let state = match &how.state {
         Some(word) => Some(StateKind::from_word(word).ok_or_else(|| {
-            RunError(format!("`state` is one of {}, not `{word}`", StateKind::WORDS.join(", ")))
+            RunError(format!(
+                "`state` is one of {}, not `{word}`",
+                StateKind::WORDS.join(", ")
+            ))
         })?),
         None => config.run.state,
     };
     if let Some(state) = state.filter(|state| *state != StateKind::Filesystem) {
-        return Err(RunError(format!("runs can't keep their state in `{state}` yet, only in `filesystem`")));
+        return Err(RunError(format!(
+            "runs can't keep their state in `{state}` yet, only in `filesystem`"
+        )));
     }
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     Ok(RunOptions {
@@ -223,13 +252,23 @@ impl AskClient {
 #[tower_lsp::async_trait]
 impl PermissionProvider for AskClient {
     async fn ask(&self, _effect: &EffectId, question: PermissionQuestion) -> PermissionAnswer {
-        let action = |title: &str| MessageActionItem { title: title.to_owned(), properties: Default::default() };
+        let action = |title: &str| MessageActionItem {
+            title: title.to_owned(),
+            properties: Default::default(),
+        };
         let params = ShowMessageRequestParams {
             typ: MessageType::WARNING,
-            message: format!("A session asks for `{}`: {} {}", question.key, question.tool, question.detail),
+            message: format!(
+                "A session asks for `{}`: {} {}",
+                question.key, question.tool, question.detail
+            ),
             actions: Some([Self::ONCE, Self::SESSION, Self::DENY].map(action).to_vec()),
         };
-        match self.outbox.ask::<ShowMessageRequest>(params, PERMISSION_PATIENCE).await {
+        match self
+            .outbox
+            .ask::<ShowMessageRequest>(params, PERMISSION_PATIENCE)
+            .await
+        {
             Ok(Some(chosen)) if chosen.title == Self::ONCE => PermissionAnswer::Allow,
             Ok(Some(chosen)) if chosen.title == Self::SESSION => PermissionAnswer::AllowSession,
             Ok(_) => PermissionAnswer::Deny,

@@ -14,7 +14,13 @@ async fn notifications_keep_their_order_behind_requests_that_wait() {
         // Each of these requests waits; the changes in between must not overtake one another.
         client.send("test/pending", json!({})).await;
         let digit = char::from(b'a' + (version % 26) as u8).to_string();
-        client.change(A, version, json!([{ "range": range(0, version as u32 - 1), "text": digit }])).await;
+        client
+            .change(
+                A,
+                version,
+                json!([{ "range": range(0, version as u32 - 1), "text": digit }]),
+            )
+            .await;
     }
     let want: String = (1..=50).map(|v: u8| char::from(b'a' + v % 26)).collect();
     assert_eq!(client.text(A).await, want);
@@ -61,7 +67,10 @@ async fn a_panicking_handler_answers_and_the_session_goes_on() {
     for method in ["test/panic", "test/panicLater", "test/panicInQuery"] {
         let error = client.request(method, json!({ "uri": A })).await.unwrap_err();
         assert_eq!(error["code"], -32603, "{method}");
-        assert!(error["message"].as_str().unwrap().contains("on purpose"), "{error}");
+        assert!(
+            error["message"].as_str().unwrap().contains("on purpose"),
+            "{error}"
+        );
     }
     client.notify("test/panicNotification", json!({})).await;
     assert_eq!(client.text(A).await, "text");
@@ -72,7 +81,9 @@ async fn an_id_is_free_again_after_a_panic_and_may_even_repeat() {
     let mut client = TestClient::start().await;
     client.open(A, 0, "text").await;
     let view = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "prose/viewText", "params": { "uri": A } });
-    client.message(json!({ "jsonrpc": "2.0", "id": 77, "method": "test/panicLater", "params": {} })).await;
+    client
+        .message(json!({ "jsonrpc": "2.0", "id": 77, "method": "test/panicLater", "params": {} }))
+        .await;
     assert!(client.answer(77).await.is_err());
     for _ in 0..3 {
         client.message(view(77)).await;
@@ -112,7 +123,11 @@ async fn exit_ends_a_session_with_requests_that_wait() {
     }
     let last = client.send("shutdown", json!(null)).await;
     client.notify("exit", json!(null)).await;
-    assert_eq!(client.answer(last).await, Ok(json!(null)), "the answer comes before the end");
+    assert_eq!(
+        client.answer(last).await,
+        Ok(json!(null)),
+        "the answer comes before the end"
+    );
     assert_eq!(client.exit_code().await, 0);
 }
 
@@ -124,7 +139,9 @@ async fn handlers_never_wait_for_the_client() {
     let request = client.next("client/registerCapability").await;
     client.open(A, 0, "").await;
     for version in 1..=300 {
-        client.change(A, version, json!([{ "text": version.to_string() }])).await;
+        client
+            .change(A, version, json!([{ "text": version.to_string() }]))
+            .await;
     }
     assert_eq!(client.text(A).await, "300");
     // An answer that comes late is taken; one that nobody asked for is ignored.
@@ -150,13 +167,22 @@ async fn malformed_frames_are_answered_and_skipped() {
     let mut client = TestClient::start().await;
     client.open(A, 0, "text").await;
     let big = format!("Content-Length: {}\r\n\r\n{}", 2 << 20, " ".repeat(2 << 20));
-    for bad in ["Content-Length: 5\r\n\r\n{bad}", "Content-Length: nan\r\n\r\n", "nonsense\r\n\r\n", &big] {
+    for bad in [
+        "Content-Length: 5\r\n\r\n{bad}",
+        "Content-Length: nan\r\n\r\n",
+        "nonsense\r\n\r\n",
+        &big,
+    ] {
         client.bytes(bad.as_bytes()).await;
-        let error = client.wait(|m| m["id"].is_null() && m.get("error").is_some()).await;
+        let error = client
+            .wait(|m| m["id"].is_null() && m.get("error").is_some())
+            .await;
         assert_eq!(error["error"]["code"], -32700, "{error}");
         assert_eq!(client.text(A).await, "text");
     }
-    client.message(json!({ "jsonrpc": "2.0", "id": [1], "method": "x" })).await;
+    client
+        .message(json!({ "jsonrpc": "2.0", "id": [1], "method": "x" }))
+        .await;
     let error = client.wait(|m| m.get("error").is_some()).await;
     assert_eq!(error["error"]["code"], -32600);
     assert_eq!(client.text(A).await, "text");
@@ -168,6 +194,11 @@ async fn a_panic_while_changing_state_says_so_and_exits_101() {
     client.notify("test/sabotage", json!({})).await;
     let message = client.next("window/showMessage").await;
     assert_eq!(message["params"]["type"], 1);
-    assert!(message["params"]["message"].as_str().unwrap().contains("has to stop"));
+    assert!(
+        message["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("has to stop")
+    );
     assert_eq!(client.exit_code().await, 101);
 }

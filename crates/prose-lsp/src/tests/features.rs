@@ -46,9 +46,15 @@ async fn hover_in_the_format_of_the_client() {
     let rich = json!({ "textDocument": { "hover": { "contentFormat": ["markdown", "plaintext"] } } });
     for (capabilities, kind) in [(rich, "markdown"), (json!({}), "plaintext")] {
         let mut client = client(capabilities).await;
-        let hover = client.request("textDocument/hover", at(behind("session: wri", 0))).await.unwrap();
+        let hover = client
+            .request("textDocument/hover", at(behind("session: wri", 0)))
+            .await
+            .unwrap();
         assert_eq!(hover["contents"]["kind"], kind);
-        assert!(hover["contents"]["value"].as_str().unwrap().contains("writer"), "{hover}");
+        assert!(
+            hover["contents"]["value"].as_str().unwrap().contains("writer"),
+            "{hover}"
+        );
         let range = json!({ "start": { "line": 5, "character": 11 }, "end": { "line": 5, "character": 17 } });
         assert_eq!(hover["range"], range);
     }
@@ -56,17 +62,29 @@ async fn hover_in_the_format_of_the_client() {
 
 #[tokio::test]
 async fn completion_with_edits_and_snippets_only_where_understood() {
-    let snippets = json!({ "textDocument": { "completion": { "completionItem": { "snippetSupport": true } } } });
+    let snippets =
+        json!({ "textDocument": { "completion": { "completionItem": { "snippetSupport": true } } } });
     for (capabilities, with_snippets) in [(snippets, true), (json!({}), false)] {
         let mut client = client(capabilities).await;
-        let list = client.request("textDocument/completion", at(behind("session: ", 0))).await.unwrap();
+        let list = client
+            .request("textDocument/completion", at(behind("session: ", 0)))
+            .await
+            .unwrap();
         let items = list["items"].as_array().unwrap();
-        let writer = items.iter().find(|item| item["label"] == "writer").expect("the agent");
+        let writer = items
+            .iter()
+            .find(|item| item["label"] == "writer")
+            .expect("the agent");
         assert_eq!(writer["textEdit"]["newText"], "writer");
         // Statements, at the end of the file.
         let end = json!({ "line": 11, "character": 0 });
         let list = client.request("textDocument/completion", at(end)).await.unwrap();
-        let formats: Vec<_> = list["items"].as_array().unwrap().iter().map(|i| i["insertTextFormat"].clone()).collect();
+        let formats: Vec<_> = list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["insertTextFormat"].clone())
+            .collect();
         assert!(!formats.is_empty());
         assert_eq!(formats.contains(&json!(2)), with_snippets);
     }
@@ -80,10 +98,33 @@ async fn a_space_proposes_no_statements() {
         params["context"] = json!({ "triggerKind": 2, "triggerCharacter": " " });
         params
     };
-    let list = client.request("textDocument/completion", ask(behind("do ", 0))).await.unwrap();
-    assert!(list["items"].as_array().unwrap().iter().any(|item| item["label"] == "review"), "{list}");
-    let list = client.request("textDocument/completion", ask(json!({ "line": 11, "character": 0 }))).await.unwrap();
-    assert!(list["items"].as_array().unwrap().iter().all(|item| item["kind"] != 14), "{list}");
+    let list = client
+        .request("textDocument/completion", ask(behind("do ", 0)))
+        .await
+        .unwrap();
+    assert!(
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|item| item["label"] == "review"),
+        "{list}"
+    );
+    let list = client
+        .request(
+            "textDocument/completion",
+            ask(json!({ "line": 11, "character": 0 })),
+        )
+        .await
+        .unwrap();
+    assert!(
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|item| item["kind"] != 14),
+        "{list}"
+    );
 }
 
 #[tokio::test]
@@ -91,13 +132,27 @@ async fn definition_as_link_or_location() {
     let links = json!({ "textDocument": { "definition": { "linkSupport": true } } });
     let name = json!({ "start": { "line": 4, "character": 6 }, "end": { "line": 4, "character": 12 } });
     let mut rich = client(links).await;
-    let found = rich.request("textDocument/definition", at(behind("do rev", 0))).await.unwrap();
+    let found = rich
+        .request("textDocument/definition", at(behind("do rev", 0)))
+        .await
+        .unwrap();
     assert_eq!(found[0]["targetUri"], A);
     assert_eq!(found[0]["targetSelectionRange"], name);
     let mut plain = client(json!({})).await;
-    let found = plain.request("textDocument/definition", at(behind("do rev", 0))).await.unwrap();
+    let found = plain
+        .request("textDocument/definition", at(behind("do rev", 0)))
+        .await
+        .unwrap();
     assert_eq!(found, json!([{ "uri": A, "range": name }]));
-    assert_eq!(plain.request("textDocument/definition", at(json!({ "line": 3, "character": 0 }))).await, Ok(json!(null)));
+    assert_eq!(
+        plain
+            .request(
+                "textDocument/definition",
+                at(json!({ "line": 3, "character": 0 }))
+            )
+            .await,
+        Ok(json!(null))
+    );
 }
 
 #[tokio::test]
@@ -117,14 +172,28 @@ async fn symbols_as_tree_or_list() {
     let tree = json!({ "textDocument": { "documentSymbol": { "hierarchicalDocumentSymbolSupport": true } } });
     let params = json!({ "textDocument": { "uri": A } });
     let mut rich = client(tree).await;
-    let found = rich.request("textDocument/documentSymbol", params.clone()).await.unwrap();
+    let found = rich
+        .request("textDocument/documentSymbol", params.clone())
+        .await
+        .unwrap();
     let names = |found: &Value| -> Vec<String> {
-        found.as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap().to_owned()).collect()
+        found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["name"].as_str().unwrap().to_owned())
+            .collect()
     };
-    assert!(names(&found).starts_with(&["writer".into(), "review".into(), "draft".into()]), "{found}");
+    assert!(
+        names(&found).starts_with(&["writer".into(), "review".into(), "draft".into()]),
+        "{found}"
+    );
     assert!(found[0]["selectionRange"].is_object());
     let mut plain = client(json!({})).await;
-    let found = plain.request("textDocument/documentSymbol", params).await.unwrap();
+    let found = plain
+        .request("textDocument/documentSymbol", params)
+        .await
+        .unwrap();
     assert!(names(&found).contains(&"review".into()), "{found}");
     assert_eq!(found[0]["location"]["uri"], A);
 }
@@ -136,21 +205,39 @@ async fn run_as_lens_and_as_action() {
     let mut rich = client(literals).await;
     let params = json!({ "textDocument": { "uri": A } });
     let lenses = rich.request("textDocument/codeLens", params).await.unwrap();
-    let commands: Vec<_> = lenses.as_array().unwrap().iter().map(|lens| lens["command"].clone()).collect();
+    let commands: Vec<_> = lenses
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lens| lens["command"].clone())
+        .collect();
     assert_eq!(commands[0]["command"], "prose.run");
     assert_eq!(commands[0]["arguments"], json!([{ "uri": A }]));
-    assert_eq!(commands[1]["arguments"], json!([{ "uri": A, "backend": "simulate" }]));
+    assert_eq!(
+        commands[1]["arguments"],
+        json!([{ "uri": A, "backend": "simulate" }])
+    );
     let start = json!({ "line": 0, "character": 0 });
     let action = |only: Value| {
         let range = json!({ "start": start, "end": start });
         json!({ "textDocument": { "uri": A }, "range": range, "context": { "diagnostics": [], "only": only } })
     };
-    let actions = rich.request("textDocument/codeAction", action(json!(["source"]))).await.unwrap();
+    let actions = rich
+        .request("textDocument/codeAction", action(json!(["source"])))
+        .await
+        .unwrap();
     assert_eq!(actions[0]["command"]["command"], "prose.run");
     assert_eq!(actions[0]["kind"], "source.run");
-    assert_eq!(rich.request("textDocument/codeAction", action(json!(["refactor"]))).await, Ok(json!([])));
+    assert_eq!(
+        rich.request("textDocument/codeAction", action(json!(["refactor"])))
+            .await,
+        Ok(json!([]))
+    );
     let mut plain = client(json!({})).await;
-    let actions = plain.request("textDocument/codeAction", action(json!(null))).await.unwrap();
+    let actions = plain
+        .request("textDocument/codeAction", action(json!(null)))
+        .await
+        .unwrap();
     assert_eq!(actions[0]["command"], "prose.run");
 }
 
@@ -159,9 +246,18 @@ async fn a_quick_fix_names_its_diagnostic_and_edits() {
     let literals = json!({ "textDocument": { "codeAction": { "codeActionLiteralSupport": {
         "codeActionKind": { "valueSet": ["quickfix"] } } } } });
     let mut client = client(literals).await;
-    client.change(A, 2, json!([{ "text": "agent writer:\n  model: opus\n\nsession: writter\n  prompt: \"x\"\n" }])).await;
+    client
+        .change(
+            A,
+            2,
+            json!([{ "text": "agent writer:\n  model: opus\n\nsession: writter\n  prompt: \"x\"\n" }]),
+        )
+        .await;
     let diagnostics = client.diagnostics(A, 2).await;
-    let diagnostic = diagnostics.iter().find(|d| d["code"] == "E007").expect("undefined agent");
+    let diagnostic = diagnostics
+        .iter()
+        .find(|d| d["code"] == "E007")
+        .expect("undefined agent");
     let params = json!({
         "textDocument": { "uri": A },
         "range": diagnostic["range"],
@@ -178,7 +274,9 @@ async fn a_quick_fix_names_its_diagnostic_and_edits() {
 async fn a_request_for_a_position_in_an_older_text_is_not_answered_wrongly() {
     let mut client = client(json!({})).await;
     for version in 2..100 {
-        let id = client.send("textDocument/hover", at(behind("session: wri", 0))).await;
+        let id = client
+            .send("textDocument/hover", at(behind("session: wri", 0)))
+            .await;
         client.change(A, version, json!([{ "text": PROGRAM }])).await;
         // Answered before the change arrived, or refused: both are right.
         match client.answer(id).await {
@@ -194,29 +292,54 @@ async fn used_files_are_found_on_disk_and_followed() {
     let root = dir.path().canonicalize().unwrap();
     std::fs::create_dir(root.join("lib")).unwrap();
     std::fs::write(root.join("lib/helpers.prose"), "agent helper:\n  model: opus\n").unwrap();
-    let uri = |path: &str| lsp_types::Url::from_file_path(root.join(path)).unwrap().to_string();
+    let uri = |path: &str| {
+        lsp_types::Url::from_file_path(root.join(path))
+            .unwrap()
+            .to_string()
+    };
     let folder = lsp_types::Url::from_file_path(&root).unwrap();
     let params = json!({ "capabilities": {}, "workspaceFolders": [{ "uri": folder, "name": "w" }] });
     let mut client = TestClient::with(params).await;
     let main = uri("main.prose");
     let text = "use \"./lib/helpers.prose\"\n\nsession: helper\n  prompt: \"x\"\n";
     client.open(&main, 1, text).await;
-    let errors = |found: Vec<Value>| found.into_iter().filter(|d| d["severity"] == 1).collect::<Vec<_>>();
+    let errors = |found: Vec<Value>| {
+        found
+            .into_iter()
+            .filter(|d| d["severity"] == 1)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(errors(client.diagnostics(&main, 1).await), [] as [Value; 0]);
     let params = json!({ "textDocument": { "uri": main }, "position": { "line": 2, "character": 11 } });
     let found = client.request("textDocument/definition", params).await.unwrap();
     assert_eq!(found[0]["uri"], uri("lib/helpers.prose"));
     // The open text counts, not the one on disk.
-    client.open(&uri("lib/helpers.prose"), 1, "agent other:\n  model: opus\n").await;
-    let found = client.wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] != json!([])).await;
-    assert!(found["params"]["diagnostics"].to_string().contains("E007"), "{found}");
+    client
+        .open(&uri("lib/helpers.prose"), 1, "agent other:\n  model: opus\n")
+        .await;
+    let found = client
+        .wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] != json!([]))
+        .await;
+    assert!(
+        found["params"]["diagnostics"].to_string().contains("E007"),
+        "{found}"
+    );
     // Closed, the one on disk counts again; and it may change there.
-    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri("lib/helpers.prose") } })).await;
-    client.wait(|m| m["params"]["uri"] == json!(main) && !m["params"].to_string().contains("E007")).await;
+    client
+        .notify(
+            "textDocument/didClose",
+            json!({ "textDocument": { "uri": uri("lib/helpers.prose") } }),
+        )
+        .await;
+    client
+        .wait(|m| m["params"]["uri"] == json!(main) && !m["params"].to_string().contains("E007"))
+        .await;
     std::fs::remove_file(root.join("lib/helpers.prose")).unwrap();
     let changes = json!({ "changes": [{ "uri": uri("lib/helpers.prose"), "type": 3 }] });
     client.notify("workspace/didChangeWatchedFiles", changes).await;
-    client.wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] != json!([])).await;
+    client
+        .wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] != json!([]))
+        .await;
 }
 
 #[tokio::test]
@@ -224,17 +347,29 @@ async fn severities_follow_the_settings() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let folder = lsp_types::Url::from_file_path(&root).unwrap();
-    let file = lsp_types::Url::from_file_path(root.join("a.prose")).unwrap().to_string();
+    let file = lsp_types::Url::from_file_path(root.join("a.prose"))
+        .unwrap()
+        .to_string();
     std::fs::write(root.join("prose.toml"), "[lint]\nE007 = \"warning\"\n").unwrap();
     let params = json!({ "capabilities": {}, "workspaceFolders": [{ "uri": folder, "name": "w" }] });
     let mut client = TestClient::with(params).await;
     client.open(&file, 1, "session: nobody\n  prompt: \"x\"\n").await;
-    let severity = |found: &[Value]| found.iter().find(|d| d["code"] == "E007").map(|d| d["severity"].clone());
+    let severity = |found: &[Value]| {
+        found
+            .iter()
+            .find(|d| d["code"] == "E007")
+            .map(|d| d["severity"].clone())
+    };
     assert_eq!(severity(&client.diagnostics(&file, 1).await), Some(json!(2)));
     let settings = json!({ "settings": { "prose": { "lint": { "E007": "hint" } } } });
     client.notify("workspace/didChangeConfiguration", settings).await;
     assert_eq!(severity(&client.diagnostics(&file, 1).await), Some(json!(4)));
-    client.notify("workspace/didChangeConfiguration", json!({ "settings": { "prose": { "lint": {} } } })).await;
+    client
+        .notify(
+            "workspace/didChangeConfiguration",
+            json!({ "settings": { "prose": { "lint": {} } } }),
+        )
+        .await;
     assert_eq!(severity(&client.diagnostics(&file, 1).await), Some(json!(2)));
     std::fs::write(root.join("prose.toml"), "[lint]\nE007 = \"off\"\n").unwrap();
     let toml = lsp_types::Url::from_file_path(root.join("prose.toml")).unwrap();
@@ -251,11 +386,22 @@ async fn settings_are_pulled_from_clients_that_offer_it() {
     assert_eq!(request["params"]["items"], json!([{ "section": "prose" }]));
     client.open(A, 1, "session: nobody\n  prompt: \"x\"\n").await;
     client.diagnostics(A, 1).await;
-    client.reply(&request, json!([{ "lint": { "E007": "off" } }])).await;
-    client.wait(|m| m["params"]["version"] == 1 && !m.to_string().contains("E007")).await;
-    client.notify("workspace/didChangeConfiguration", json!({ "settings": null })).await;
+    client
+        .reply(&request, json!([{ "lint": { "E007": "off" } }]))
+        .await;
+    client
+        .wait(|m| m["params"]["version"] == 1 && !m.to_string().contains("E007"))
+        .await;
+    client
+        .notify("workspace/didChangeConfiguration", json!({ "settings": null }))
+        .await;
     let request = client.next("workspace/configuration").await;
-    client.reply(&request, json!([{ "lint": { "E007": "loud" } }])).await;
+    client
+        .reply(&request, json!([{ "lint": { "E007": "loud" } }]))
+        .await;
     let message = client.next("window/showMessage").await;
-    assert!(message["params"]["message"].as_str().unwrap().contains("loud"), "{message}");
+    assert!(
+        message["params"]["message"].as_str().unwrap().contains("loud"),
+        "{message}"
+    );
 }

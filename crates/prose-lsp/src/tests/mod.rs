@@ -16,7 +16,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::{LspServiceBuilder, jsonrpc};
 
 use crate::handlers::ViewTextParams;
-use crate::main_loop::{Basis, Event};
+use crate::main_loop::{Basis, Event, Snapshot};
 use crate::server::Backend;
 
 /// Methods that misbehave, in test builds only.
@@ -27,8 +27,16 @@ pub(crate) fn sabotage(service: LspServiceBuilder<Backend>) -> LspServiceBuilder
         .custom_method("test/panicLater", Backend::panic_later)
         .custom_method("test/panicInQuery", Backend::panic_in_query)
         .custom_method("test/panicNotification", Backend::panic_notification)
+        .custom_method("test/untilCancelled", Backend::until_cancelled)
         .custom_method("test/askBriefly", Backend::ask_briefly)
         .custom_method("test/sabotage", Backend::sabotage)
+}
+
+#[derive(serde::Deserialize)]
+struct UntilCancelled {
+    uri: lsp_types::Url,
+    /// Whether it is about a position.
+    position: bool,
 }
 
 impl Backend {
@@ -47,7 +55,28 @@ impl Backend {
     }
 
     async fn panic_in_query(&self, params: ViewTextParams) -> jsonrpc::Result<Value> {
-        self.read("panic", Basis::Position, params.uri, |_, _| panic!("on purpose")).await
+        self.read("panic", Basis::Position, params.uri, |_, _| panic!("on purpose"))
+            .await
+    }
+
+    /// Works until a write interrupts it; run again, it answers at once. Says when it begins.
+    async fn until_cancelled(&self, params: UntilCancelled) -> Result<u32> {
+        let basis = if params.position {
+            Basis::Position
+        } else {
+            Basis::Document
+        };
+        let outbox = self.outbox.clone();
+        let mut runs = 0;
+        let work = move |snapshot: &Snapshot, file| {
+            runs += 1;
+            outbox.show(lsp_types::MessageType::LOG, "begun");
+            while runs == 1 {
+                snapshot.analysis.diagnostics(file)?;
+            }
+            Ok(Ok(runs))
+        };
+        self.read("untilCancelled", basis, params.uri, work).await
     }
 
     async fn panic_notification(&self, _: Value) {
@@ -58,7 +87,12 @@ impl Backend {
     async fn ask_briefly(&self, _: Value) {
         let outbox = self.outbox.clone();
         let params = ConfigurationParams { items: Vec::new() };
-        tokio::spawn(async move { outbox.ask::<WorkspaceConfiguration>(params, Duration::ZERO).await.is_ok() });
+        tokio::spawn(async move {
+            outbox
+                .ask::<WorkspaceConfiguration>(params, Duration::ZERO)
+                .await
+                .is_ok()
+        });
     }
 
     async fn sabotage(&self, _: Value) {

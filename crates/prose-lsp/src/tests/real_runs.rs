@@ -41,7 +41,12 @@ async fn session(root: &Path, trusted: bool) -> TestClient {
 }
 
 async fn command(client: &mut TestClient, command: &str, argument: Value) -> Result<Value, Value> {
-    client.request("workspace/executeCommand", json!({ "command": command, "arguments": [argument] })).await
+    client
+        .request(
+            "workspace/executeCommand",
+            json!({ "command": command, "arguments": [argument] }),
+        )
+        .await
 }
 
 /// All events of a run up to its end.
@@ -85,16 +90,38 @@ async fn a_simulated_run_streams_to_its_end() {
     assert_eq!(last["status"], "completed", "{last}");
     assert!(last["outputs"].get("both").is_some(), "{last}");
     let end = client.wait(|m| m["params"]["value"]["kind"] == "end").await;
-    assert!(end["params"]["value"]["message"].as_str().unwrap().starts_with("completed · 3 sessions"), "{end}");
+    assert!(
+        end["params"]["value"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("completed · 3 sessions"),
+        "{end}"
+    );
     let state = root.join(".prose/runs").join(&run);
     assert!(state.join("state.md").is_file());
-    assert!(std::fs::read_to_string(state.join("bindings/a.md")).unwrap().contains("kind"));
-    let listed = client.request("workspace/executeCommand", json!({ "command": "prose.runs" })).await.unwrap();
-    assert_eq!(listed, json!([{ "runId": run, "status": "completed", "program": "main.prose", "waitingFor": [] }]));
+    assert!(
+        std::fs::read_to_string(state.join("bindings/a.md"))
+            .unwrap()
+            .contains("kind")
+    );
+    let listed = client
+        .request("workspace/executeCommand", json!({ "command": "prose.runs" }))
+        .await
+        .unwrap();
+    assert_eq!(
+        listed,
+        json!([{ "runId": run, "status": "completed", "program": "main.prose", "waitingFor": [] }])
+    );
     // Another server sees it on disk.
     let mut other = session(&root, false).await;
-    let listed = other.request("workspace/executeCommand", json!({ "command": "prose.runs" })).await.unwrap();
-    assert_eq!((&listed[0]["runId"], &listed[0]["status"]), (&json!(run), &json!("completed")));
+    let listed = other
+        .request("workspace/executeCommand", json!({ "command": "prose.runs" }))
+        .await
+        .unwrap();
+    assert_eq!(
+        (&listed[0]["runId"], &listed[0]["status"]),
+        (&json!(run), &json!("completed"))
+    );
 }
 
 #[tokio::test]
@@ -112,9 +139,14 @@ async fn runs_and_edits_do_not_disturb_each_other() {
             client.change(&file, n * 50 + m, json!([edit])).await;
         }
     }
-    assert_eq!(client.text(&file).await, PROGRAM.to_owned() + &"# more\n".repeat(250));
+    assert_eq!(
+        client.text(&file).await,
+        PROGRAM.to_owned() + &"# more\n".repeat(250)
+    );
     for _ in 0..5 {
-        client.wait(|m| m["params"]["event"]["status"] == "completed").await;
+        client
+            .wait(|m| m["params"]["event"]["status"] == "completed")
+            .await;
     }
     client.diagnostics(&file, 250).await;
 }
@@ -135,9 +167,24 @@ async fn refusals_come_from_configuration_backend_and_program() {
     assert!(text.contains("paper"), "{text}");
     let text = refusal(json!({ "uri": file, "backend": "simulate", "mock": "nowhere.toml" })).await;
     assert!(text.contains("nowhere.toml"), "{text}");
-    client.change(&file, 2, json!([{ "text": "session: nobody\n  prompt: \"x\"\n" }])).await;
-    let error = command(&mut client, "prose.run", json!({ "uri": file, "backend": "simulate" })).await.unwrap_err();
-    assert!(error["message"].as_str().unwrap().contains("main.prose:1: E007"), "{error}");
+    client
+        .change(
+            &file,
+            2,
+            json!([{ "text": "session: nobody\n  prompt: \"x\"\n" }]),
+        )
+        .await;
+    let error = command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": file, "backend": "simulate" }),
+    )
+    .await
+    .unwrap_err();
+    assert!(
+        error["message"].as_str().unwrap().contains("main.prose:1: E007"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -145,21 +192,54 @@ async fn remote_programs_are_not_fetched() {
     let (_dir, root) = folder();
     let mut client = session(&root, true).await;
     let file = uri(&root.join("main.prose"));
-    client.open(&file, 1, "use \"https://example.invalid/x.prose\" as x\n\nlet r = x()\n").await;
-    let error = command(&mut client, "prose.run", json!({ "uri": file, "backend": "simulate" })).await.unwrap_err();
-    assert!(error["message"].as_str().unwrap().contains("https://example.invalid/x.prose"), "{error}");
+    client
+        .open(
+            &file,
+            1,
+            "use \"https://example.invalid/x.prose\" as x\n\nlet r = x()\n",
+        )
+        .await;
+    let error = command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": file, "backend": "simulate" }),
+    )
+    .await
+    .unwrap_err();
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("https://example.invalid/x.prose"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_mock_file_beside_the_program_is_found() {
     let (_dir, root) = folder();
-    std::fs::write(root.join("main.mock.toml"), "[[session]]\nreply = \"from the mock\"\n").unwrap();
+    std::fs::write(
+        root.join("main.mock.toml"),
+        "[[session]]\nreply = \"from the mock\"\n",
+    )
+    .unwrap();
     let mut client = session(&root, false).await;
     let file = uri(&root.join("main.prose"));
     client.open(&file, 1, "output r = session \"say\"\n").await;
-    command(&mut client, "prose.run", json!({ "uri": file, "backend": "simulate" })).await.unwrap();
+    command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": file, "backend": "simulate" }),
+    )
+    .await
+    .unwrap();
     let events = events(&mut client).await;
-    assert!(events[events.len() - 1]["outputs"].to_string().contains("from the mock"), "{events:?}");
+    assert!(
+        events[events.len() - 1]["outputs"]
+            .to_string()
+            .contains("from the mock"),
+        "{events:?}"
+    );
 }
 
 #[tokio::test]
@@ -168,10 +248,22 @@ async fn an_untitled_program_runs_in_the_folder_and_needs_one() {
     let untitled = "untitled:Untitled-1";
     let mut client = session(&root, false).await;
     client.open(untitled, 1, "output r = session \"say\"\n").await;
-    command(&mut client, "prose.run", json!({ "uri": untitled, "backend": "simulate" })).await.unwrap();
+    command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": untitled, "backend": "simulate" }),
+    )
+    .await
+    .unwrap();
     assert_eq!(events(&mut client).await.last().unwrap()["status"], "completed");
     let mut client = TestClient::start().await;
     client.open(untitled, 1, "output r = session \"say\"\n").await;
-    let error = command(&mut client, "prose.run", json!({ "uri": untitled, "backend": "simulate" })).await.unwrap_err();
+    let error = command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": untitled, "backend": "simulate" }),
+    )
+    .await
+    .unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("folder"), "{error}");
 }

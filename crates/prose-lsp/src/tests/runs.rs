@@ -57,9 +57,17 @@ impl Scripted {
     fn begin(&self, id: RunId) -> Started {
         let (tx, events) = mpsc::unbounded_channel();
         let log = Arc::<Log>::default();
-        let script = Script { events: Some(tx), seq: 0, log: Arc::clone(&log) };
+        let script = Script {
+            events: Some(tx),
+            seq: 0,
+            log: Arc::clone(&log),
+        };
         self.runs.lock().unwrap().insert(id.clone(), script);
-        Started { id, events, control: log }
+        Started {
+            id,
+            events,
+            control: log,
+        }
     }
 
     fn emit(&self, run: &str, event: Event) {
@@ -77,15 +85,24 @@ impl Scripted {
     }
 
     fn finish(&self, run: &str, status: RunStatus) {
-        let event =
-            Event::RunFinished { status, outputs: Default::default(), error: None, usage: Usage::default() };
+        let event = Event::RunFinished {
+            status,
+            outputs: Default::default(),
+            error: None,
+            usage: Usage::default(),
+        };
         self.emit(run, event);
         self.drop_events(run);
     }
 
     /// As a run that has panicked.
     fn drop_events(&self, run: &str) {
-        self.runs.lock().unwrap().get_mut(&RunId::from(run)).unwrap().events = None;
+        self.runs
+            .lock()
+            .unwrap()
+            .get_mut(&RunId::from(run))
+            .unwrap()
+            .events = None;
     }
 
     fn log(&self, run: &str) -> Arc<Log> {
@@ -112,7 +129,13 @@ impl Engine for Shared {
     }
     fn resume(&self, run: RunId, _: bool, how: How) -> BoxFuture<'static, Result<Started, RunError>> {
         let scripted = Arc::clone(&self.0);
-        Box::pin(async move { if how.trusted { Ok(scripted.begin(run)) } else { Err(RunError::untrusted()) } })
+        Box::pin(async move {
+            if how.trusted {
+                Ok(scripted.begin(run))
+            } else {
+                Err(RunError::untrusted())
+            }
+        })
     }
     fn list(&self, _: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>> {
         let on_disk = |id: &str| RunSummary {
@@ -127,12 +150,25 @@ impl Engine for Shared {
 }
 
 fn place() -> Place {
-    let src = SourceRange { file: 0, start: 0, end: 1 };
-    Place { stmt: StmtId::from("main/0"), src, execution_id: None, path: "main/0".into() }
+    let src = SourceRange {
+        file: 0,
+        start: 0,
+        end: 1,
+    };
+    Place {
+        stmt: StmtId::from("main/0"),
+        src,
+        execution_id: None,
+        path: "main/0".into(),
+    }
 }
 
 fn session_started(effect: &str, agent: &str) -> Event {
-    let binding = BindingRef { name: "x".into(), execution_id: None, program: Vec::new() };
+    let binding = BindingRef {
+        name: "x".into(),
+        execution_id: None,
+        program: Vec::new(),
+    };
     Event::SessionStarted {
         at: place(),
         effect: effect.into(),
@@ -147,11 +183,19 @@ fn session_started(effect: &str, agent: &str) -> Event {
 }
 
 fn session_finished(effect: &str) -> Event {
-    Event::SessionFinished { effect: effect.into(), end: End::Ok, summary: String::new(), usage: Usage::default() }
+    Event::SessionFinished {
+        effect: effect.into(),
+        end: End::Ok,
+        summary: String::new(),
+        usage: Usage::default(),
+    }
 }
 
 fn session_text(effect: &str, text: &str) -> Event {
-    Event::SessionText { effect: effect.into(), text: text.into() }
+    Event::SessionText {
+        effect: effect.into(),
+        text: text.into(),
+    }
 }
 
 fn input_started(effect: &str, name: &str, options: &[&str]) -> Event {
@@ -181,8 +225,17 @@ async fn session(prose: Value, progress: bool) -> (TestClient, Arc<Scripted>) {
 }
 
 async fn command(client: &mut TestClient, command: &str, argument: Value) -> Result<Value, Value> {
-    let arguments = if argument.is_null() { json!([]) } else { json!([argument]) };
-    client.request("workspace/executeCommand", json!({ "command": command, "arguments": arguments })).await
+    let arguments = if argument.is_null() {
+        json!([])
+    } else {
+        json!([argument])
+    };
+    client
+        .request(
+            "workspace/executeCommand",
+            json!({ "command": command, "arguments": arguments }),
+        )
+        .await
 }
 
 async fn run(client: &mut TestClient) -> String {
@@ -200,11 +253,19 @@ async fn a_run_gets_what_the_command_says() {
     let argument = json!({
         "uri": A, "version": 3, "inputs": { "topic": "x" }, "backend": "b", "state": "sqlite", "mock": "m.toml",
     });
-    assert_eq!(command(&mut client, "prose.run", argument).await.unwrap(), json!({ "runId": "run-1" }));
+    assert_eq!(
+        command(&mut client, "prose.run", argument).await.unwrap(),
+        json!({ "runId": "run-1" })
+    );
     let requests = scripted.requests.lock().unwrap();
-    let [request] = requests.as_slice() else { panic!("one request") };
+    let [request] = requests.as_slice() else {
+        panic!("one request")
+    };
     assert_eq!(request.path.as_deref(), Some(std::path::Path::new("/w/a.prose")));
-    assert_eq!(&*request.bundle.files[request.bundle.files.len() - 1].text, "session \"hello\"\n");
+    assert_eq!(
+        &*request.bundle.files[request.bundle.files.len() - 1].text,
+        "session \"hello\"\n"
+    );
     assert_eq!(Value::Object(request.inputs.clone()), json!({ "topic": "x" }));
     let how = How {
         folder: Some("/w".into()),
@@ -229,8 +290,16 @@ async fn what_can_not_be_run_is_refused_with_a_reason() {
         let error = command(&mut client, "prose.run", argument).await.unwrap_err();
         assert!(message(&error).contains(want), "{error}");
     }
-    client.change(A, 4, json!([{ "text": "session \"unterminated\nlet error = session\n" }])).await;
-    let error = command(&mut client, "prose.run", json!({ "uri": A })).await.unwrap_err();
+    client
+        .change(
+            A,
+            4,
+            json!([{ "text": "session \"unterminated\nlet error = session\n" }]),
+        )
+        .await;
+    let error = command(&mut client, "prose.run", json!({ "uri": A }))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("can't be run"), "{error}");
     assert!(scripted.requests.lock().unwrap().is_empty());
     assert!(command(&mut client, "prose.stop", json!(null)).await.is_err());
@@ -240,8 +309,15 @@ async fn what_can_not_be_run_is_refused_with_a_reason() {
 async fn an_edit_after_the_command_does_not_disturb_the_run() {
     let (mut client, scripted) = session(json!({}), false).await;
     let arguments = json!([{ "uri": A, "version": 3 }]);
-    let id = client.send("workspace/executeCommand", json!({ "command": "prose.run", "arguments": arguments })).await;
-    client.change(A, 4, json!([{ "text": "session \"other\"\n" }])).await;
+    let id = client
+        .send(
+            "workspace/executeCommand",
+            json!({ "command": "prose.run", "arguments": arguments }),
+        )
+        .await;
+    client
+        .change(A, 4, json!([{ "text": "session \"other\"\n" }]))
+        .await;
     // Either the run has the text the person saw, or it is refused: never another text.
     match client.answer(id).await {
         Ok(_) => {
@@ -262,9 +338,17 @@ async fn an_untrusted_workspace_runs_only_simulated() {
         let error = command(&mut client, "prose.run", argument).await.unwrap_err();
         assert!(message(&error).contains("not trusted"), "{error}");
     }
-    let error = command(&mut client, "prose.resume", json!({ "runId": "old" })).await.unwrap_err();
+    let error = command(&mut client, "prose.resume", json!({ "runId": "old" }))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("not trusted"), "{error}");
-    command(&mut client, "prose.run", json!({ "uri": A, "backend": "simulate" })).await.unwrap();
+    command(
+        &mut client,
+        "prose.run",
+        json!({ "uri": A, "backend": "simulate" }),
+    )
+    .await
+    .unwrap();
     assert!(!scripted.requests.lock().unwrap()[0].how.trusted);
 }
 
@@ -322,8 +406,14 @@ async fn progress_begins_reports_and_ends() {
     let token = create["params"]["token"].clone();
     client.reply(&create, json!(null)).await;
     let begin = client.next("$/progress").await["params"].clone();
-    assert_eq!((&begin["token"], &begin["value"]["kind"]), (&token, &json!("begin")));
-    assert_eq!((&begin["value"]["title"], &begin["value"]["cancellable"]), (&json!("a.prose"), &json!(true)));
+    assert_eq!(
+        (&begin["token"], &begin["value"]["kind"]),
+        (&token, &json!("begin"))
+    );
+    assert_eq!(
+        (&begin["value"]["title"], &begin["value"]["cancellable"]),
+        (&json!("a.prose"), &json!(true))
+    );
     scripted.emit(&run, session_started("e1", "writer"));
     scripted.emit(&run, session_started("e2", "critic"));
     scripted.emit(&run, session_finished("e1"));
@@ -344,13 +434,17 @@ async fn a_run_goes_on_when_the_client_refuses_progress_or_never_answers() {
     let first = run(&mut client).await;
     let create = client.next("window/workDoneProgress/create").await;
     let error = json!({ "code": -32601, "message": "no" });
-    client.message(json!({ "jsonrpc": "2.0", "id": create["id"], "error": error })).await;
+    client
+        .message(json!({ "jsonrpc": "2.0", "id": create["id"], "error": error }))
+        .await;
     let second = run(&mut client).await;
     client.next("window/workDoneProgress/create").await;
     for run in [first, second] {
         scripted.emit(&run, session_started("e1", "writer"));
         scripted.finish(&run, RunStatus::Completed);
-        client.wait(|m| m["params"]["event"]["type"] == "run_finished" && m["params"]["runId"] == json!(run)).await;
+        client
+            .wait(|m| m["params"]["event"]["type"] == "run_finished" && m["params"]["runId"] == json!(run))
+            .await;
     }
     assert!(client.pending().all(|m| m["method"] != "$/progress"));
     assert_eq!(client.text(A).await, "session \"hello\"\n");
@@ -362,17 +456,30 @@ async fn a_run_is_cancelled_by_command_and_by_its_progress() {
     let run = run(&mut client).await;
     let create = client.next("window/workDoneProgress/create").await;
     client.reply(&create, json!(null)).await;
-    command(&mut client, "prose.cancel", json!({ "runId": run })).await.unwrap();
+    command(&mut client, "prose.cancel", json!({ "runId": run }))
+        .await
+        .unwrap();
     assert_eq!(*scripted.log(&run).cancelled.lock().unwrap(), 1);
-    client.notify("window/workDoneProgress/cancel", json!({ "token": create["params"]["token"] })).await;
-    client.notify("window/workDoneProgress/cancel", json!({ "token": 7 })).await;
+    client
+        .notify(
+            "window/workDoneProgress/cancel",
+            json!({ "token": create["params"]["token"] }),
+        )
+        .await;
+    client
+        .notify("window/workDoneProgress/cancel", json!({ "token": 7 }))
+        .await;
     client.text(A).await;
     assert_eq!(*scripted.log(&run).cancelled.lock().unwrap(), 2);
     scripted.finish(&run, RunStatus::Cancelled);
     client.wait(|m| m["params"]["value"]["kind"] == "end").await;
-    let error = command(&mut client, "prose.cancel", json!({ "runId": run })).await.unwrap_err();
+    let error = command(&mut client, "prose.cancel", json!({ "runId": run }))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("cancelled"), "{error}");
-    let error = command(&mut client, "prose.cancel", json!({ "runId": "none" })).await.unwrap_err();
+    let error = command(&mut client, "prose.cancel", json!({ "runId": "none" }))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("no run none"), "{error}");
 }
 
@@ -392,11 +499,20 @@ async fn the_client_is_asked_for_inputs() {
     scripted.emit(&run, input_started("q2", "size", &[]));
     let request = client.next("prose/input").await;
     assert_eq!(request["params"].get("options"), None);
-    assert_eq!(*scripted.log(&run).answers.lock().unwrap(), [("q1".into(), json!("red"))]);
+    assert_eq!(
+        *scripted.log(&run).answers.lock().unwrap(),
+        [("q1".into(), json!("red"))]
+    );
     // A person who closes the dialog leaves the run waiting, and is told how to answer.
     client.reply(&request, json!({ "value": null })).await;
     let shown = client.next("window/showMessage").await;
-    assert!(shown["params"]["message"].as_str().unwrap().contains("prose.answer"), "{shown}");
+    assert!(
+        shown["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("prose.answer"),
+        "{shown}"
+    );
     let listed = command(&mut client, "prose.runs", json!(null)).await.unwrap();
     assert_eq!(listed[0]["status"], "waiting");
     assert_eq!(listed[0]["waitingFor"][0]["requestId"], "q2");
@@ -409,16 +525,25 @@ async fn the_first_valid_answer_wins() {
     scripted.emit(&run, input_started("q1", "color", &[]));
     let request = client.next("prose/input").await;
     let answer = |value: &str| json!({ "runId": run, "requestId": "q1", "value": value });
-    let error = command(&mut client, "prose.answer", answer("bad")).await.unwrap_err();
+    let error = command(&mut client, "prose.answer", answer("bad"))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("not one of the options"), "{error}");
-    command(&mut client, "prose.answer", answer("first")).await.unwrap();
+    command(&mut client, "prose.answer", answer("first"))
+        .await
+        .unwrap();
     // The dialog is closed; what it says now comes too late.
     let cancel = client.next("$/cancelRequest").await;
     assert_eq!(cancel["params"]["id"], request["id"]);
     client.reply(&request, json!({ "value": "second" })).await;
-    let error = command(&mut client, "prose.answer", answer("third")).await.unwrap_err();
+    let error = command(&mut client, "prose.answer", answer("third"))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("not waiting for `q1`"), "{error}");
-    assert_eq!(*scripted.log(&run).answers.lock().unwrap(), [("q1".into(), json!("first"))]);
+    assert_eq!(
+        *scripted.log(&run).answers.lock().unwrap(),
+        [("q1".into(), json!("first"))]
+    );
 }
 
 #[tokio::test]
@@ -428,11 +553,28 @@ async fn a_client_without_dialogs_is_told_how_to_answer() {
     scripted.emit(&run, input_started("q1", "color", &["red", "green"]));
     let shown = client.next("window/showMessage").await;
     let shown = shown["params"]["message"].as_str().unwrap();
-    for part in ["a.prose", "`color`", "Which one?", "(red, green)", "`prose.answer`", "\"requestId\":\"q1\"", &run] {
+    for part in [
+        "a.prose",
+        "`color`",
+        "Which one?",
+        "(red, green)",
+        "`prose.answer`",
+        "\"requestId\":\"q1\"",
+        &run,
+    ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    command(&mut client, "prose.answer", json!({ "runId": run, "requestId": "q1", "value": "red" })).await.unwrap();
-    assert_eq!(*scripted.log(&run).answers.lock().unwrap(), [("q1".into(), json!("red"))]);
+    command(
+        &mut client,
+        "prose.answer",
+        json!({ "runId": run, "requestId": "q1", "value": "red" }),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        *scripted.log(&run).answers.lock().unwrap(),
+        [("q1".into(), json!("red"))]
+    );
 }
 
 #[tokio::test]
@@ -442,14 +584,32 @@ async fn a_run_that_crashes_ends_alone() {
     let second = run(&mut client).await;
     scripted.emit(&first, session_started("e1", "writer"));
     scripted.drop_events(&first);
-    let end = client.wait(|m| m["params"]["event"]["type"] == "run_finished").await;
-    assert_eq!((&end["params"]["runId"], &end["params"]["event"]["status"]), (&json!(first), &json!("interrupted")));
+    let end = client
+        .wait(|m| m["params"]["event"]["type"] == "run_finished")
+        .await;
+    assert_eq!(
+        (&end["params"]["runId"], &end["params"]["event"]["status"]),
+        (&json!(first), &json!("interrupted"))
+    );
     let shown = client.next("window/showMessage").await;
-    assert!(shown["params"]["message"].as_str().unwrap().contains("internal error"), "{shown}");
+    assert!(
+        shown["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("internal error"),
+        "{shown}"
+    );
     scripted.finish(&second, RunStatus::Completed);
-    let end = client.wait(|m| m["params"]["event"]["type"] == "run_finished").await;
-    assert_eq!((&end["params"]["runId"], &end["params"]["event"]["status"]), (&json!(second), &json!("completed")));
-    let error = command(&mut client, "prose.run", json!({ "uri": A, "backend": "panics" })).await.unwrap_err();
+    let end = client
+        .wait(|m| m["params"]["event"]["type"] == "run_finished")
+        .await;
+    assert_eq!(
+        (&end["params"]["runId"], &end["params"]["event"]["status"]),
+        (&json!(second), &json!("completed"))
+    );
+    let error = command(&mut client, "prose.run", json!({ "uri": A, "backend": "panics" }))
+        .await
+        .unwrap_err();
     assert_eq!(error["code"], -32603);
     assert_eq!(run(&mut client).await, "run-3");
 }
@@ -458,18 +618,37 @@ async fn a_run_that_crashes_ends_alone() {
 async fn runs_are_listed_and_resumed() {
     let (mut client, scripted) = session(json!({ "runEvent": true }), false).await;
     let run = run(&mut client).await;
-    let error = command(&mut client, "prose.resume", json!({ "runId": run })).await.unwrap_err();
+    let error = command(&mut client, "prose.resume", json!({ "runId": run }))
+        .await
+        .unwrap_err();
     assert!(message(&error).contains("still going on"), "{error}");
     let listed = command(&mut client, "prose.runs", json!(null)).await.unwrap();
-    let brief: Vec<_> = listed.as_array().unwrap().iter().map(|r| (r["runId"].clone(), r["status"].clone())).collect();
-    assert_eq!(brief, [(json!("run-1"), json!("running")), (json!("old"), json!("completed"))]);
+    let brief: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["runId"].clone(), r["status"].clone()))
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            (json!("run-1"), json!("running")),
+            (json!("old"), json!("completed"))
+        ]
+    );
     scripted.finish(&run, RunStatus::Failed);
-    client.wait(|m| m["params"]["event"]["type"] == "run_finished").await;
+    client
+        .wait(|m| m["params"]["event"]["type"] == "run_finished")
+        .await;
     for id in [run.as_str(), "old"] {
-        let resumed = command(&mut client, "prose.resume", json!({ "runId": id })).await.unwrap();
+        let resumed = command(&mut client, "prose.resume", json!({ "runId": id }))
+            .await
+            .unwrap();
         assert_eq!(resumed, json!({ "runId": id }));
         scripted.emit(id, session_started("e1", "writer"));
-        client.wait(|m| m["params"]["event"]["type"] == "session_started" && m["params"]["runId"] == json!(id)).await;
+        client
+            .wait(|m| m["params"]["event"]["type"] == "session_started" && m["params"]["runId"] == json!(id))
+            .await;
     }
 }
 
@@ -480,5 +659,9 @@ async fn the_end_of_the_session_does_not_wait_for_runs() {
     client.request("shutdown", json!(null)).await.unwrap();
     client.notify("exit", json!(null)).await;
     assert_eq!(client.exit_code().await, 0);
-    assert_eq!(*scripted.log(&run).stopped.lock().unwrap(), 1, "it is told to stop, and stays resumable");
+    assert_eq!(
+        *scripted.log(&run).stopped.lock().unwrap(),
+        1,
+        "it is told to stop, and stays resumable"
+    );
 }

@@ -9,12 +9,18 @@ const A: &str = "file:///a.prose";
 #[tokio::test]
 async fn initialize_tells_what_the_server_can_do() {
     let mut client = TestClient::raw();
-    let result = client.request("initialize", json!({ "capabilities": {} })).await.unwrap();
+    let result = client
+        .request("initialize", json!({ "capabilities": {} }))
+        .await
+        .unwrap();
     assert_eq!(result["serverInfo"]["name"], "prose-lsp");
     let capabilities = &result["capabilities"];
     assert_eq!(capabilities["positionEncoding"], "utf-16");
     assert_eq!(capabilities["textDocumentSync"]["change"], 2);
-    let again = client.request("initialize", json!({ "capabilities": {} })).await.unwrap_err();
+    let again = client
+        .request("initialize", json!({ "capabilities": {} }))
+        .await
+        .unwrap_err();
     assert_eq!(again["code"], -32600);
 }
 
@@ -31,11 +37,20 @@ async fn messages_may_follow_initialize_without_waiting_for_its_answer() {
 #[tokio::test]
 async fn requests_before_initialize_and_after_shutdown_are_refused() {
     let mut client = TestClient::raw();
-    let early = client.request("prose/viewText", json!({ "uri": A })).await.unwrap_err();
+    let early = client
+        .request("prose/viewText", json!({ "uri": A }))
+        .await
+        .unwrap_err();
     assert_eq!(early["code"], -32002);
-    client.request("initialize", json!({ "capabilities": {} })).await.unwrap();
+    client
+        .request("initialize", json!({ "capabilities": {} }))
+        .await
+        .unwrap();
     client.request("shutdown", json!({})).await.unwrap();
-    let late = client.request("prose/viewText", json!({ "uri": A })).await.unwrap_err();
+    let late = client
+        .request("prose/viewText", json!({ "uri": A }))
+        .await
+        .unwrap_err();
     assert_eq!(late["code"], -32600);
     client.notify("exit", json!({})).await;
     assert_eq!(client.exit_code().await, 0);
@@ -47,16 +62,25 @@ async fn unknown_methods_are_answered_or_ignored() {
     client.notify("$/unknown", json!({})).await;
     client.notify("unknown/notification", json!({})).await;
     for method in ["unknown/request", "$/unknownRequest"] {
-        assert_eq!(client.request(method, json!({})).await.unwrap_err()["code"], -32601, "{method}");
+        assert_eq!(
+            client.request(method, json!({})).await.unwrap_err()["code"],
+            -32601,
+            "{method}"
+        );
     }
 }
 
 #[tokio::test]
 async fn wrong_parameters_are_an_error_of_that_request_only() {
     let mut client = TestClient::start().await;
-    let error = client.request("prose/viewText", json!({ "uri": 7 })).await.unwrap_err();
+    let error = client
+        .request("prose/viewText", json!({ "uri": 7 }))
+        .await
+        .unwrap_err();
     assert_eq!(error["code"], -32602);
-    client.notify("textDocument/didOpen", json!({ "textDocument": "x" })).await;
+    client
+        .notify("textDocument/didOpen", json!({ "textDocument": "x" }))
+        .await;
     client.open(A, 1, "text").await;
     assert_eq!(client.text(A).await, "text");
 }
@@ -110,5 +134,10 @@ async fn malformed_options_are_told_and_ignored() {
     let params = json!({ "capabilities": {}, "initializationOptions": { "trusted": "yes" } });
     let mut client = TestClient::with(params).await;
     let message = client.next("window/showMessage").await;
-    assert!(message["params"]["message"].as_str().unwrap().contains("initializationOptions"));
+    assert!(
+        message["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("initializationOptions")
+    );
 }

@@ -7,8 +7,22 @@ use crate::testing::{Random, TestClient};
 const A: &str = "file:///a.prose";
 
 /// Pieces that are hard on positions: astral and combining characters, every line end, halves of a CRLF.
-const PIECES: &[&str] =
-    &["", "a", "session \"x\"\n", "🦀", "é", "e\u{301}", "\r\n", "\r", "\n", "👩‍👩‍👧", "\u{feff}", "\t", "\u{2028}", "error "];
+const PIECES: &[&str] = &[
+    "",
+    "a",
+    "session \"x\"\n",
+    "🦀",
+    "é",
+    "e\u{301}",
+    "\r\n",
+    "\r",
+    "\n",
+    "👩‍👩‍👧",
+    "\u{feff}",
+    "\t",
+    "\u{2028}",
+    "error ",
+];
 
 /// The client's side: a text in which positions are counted independently of the server's code.
 struct Model {
@@ -52,8 +66,16 @@ impl Model {
         }
         let a = self.boundary(random);
         // Mostly small ranges, so that the text grows.
-        let b = if random.below(3) == 0 { self.boundary(random).min(a + 8).max(a.min(8)) } else { a };
-        let b = if b > 0 && self.text.get(b - 1) == Some(&'\r') && self.text.get(b) == Some(&'\n') { b - 1 } else { b };
+        let b = if random.below(3) == 0 {
+            self.boundary(random).min(a + 8).max(a.min(8))
+        } else {
+            a
+        };
+        let b = if b > 0 && self.text.get(b - 1) == Some(&'\r') && self.text.get(b) == Some(&'\n') {
+            b - 1
+        } else {
+            b
+        };
         let (from, to) = (a.min(b), a.max(b));
         let range = json!({ "start": self.position(from), "end": self.position(to) });
         self.text.splice(from..to, piece.chars());
@@ -71,7 +93,10 @@ async fn thousand_changes(encodings: Value, utf8: bool) {
         let params = json!({ "capabilities": capabilities });
         let mut client = TestClient::with(params).await;
         let mut random = Random(0x9e37_79b9 * seed);
-        let mut model = Model { text: "agent a:\r\n  prompt: \"é🦀\"\n".chars().collect(), utf8 };
+        let mut model = Model {
+            text: "agent a:\r\n  prompt: \"é🦀\"\n".chars().collect(),
+            utf8,
+        };
         client.open(A, 0, &model.text()).await;
         for version in 1..=1000 {
             let edits: Vec<Value> = (0..=random.below(3)).map(|_| model.edit(&mut random)).collect();
@@ -110,11 +135,15 @@ async fn diagnostics_carry_the_version_and_positions_in_the_encoding() {
     let mut client = TestClient::start().await;
     client.open(A, 7, "session \"fine\"\n").await;
     assert_eq!(client.diagnostics(A, 7).await, [] as [Value; 0]);
-    client.change(A, 8, json!([{ "text": "\nlet x = \"🦀\" + nobody\n" }])).await;
+    client
+        .change(A, 8, json!([{ "text": "\nlet x = \"🦀\" + nobody\n" }]))
+        .await;
     let found = client.diagnostics(A, 8).await;
     let nobody = json!({ "start": { "line": 1, "character": 15 }, "end": { "line": 1, "character": 21 } });
     assert_eq!(found[0]["range"], nobody, "{found:?}");
-    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": A } })).await;
+    client
+        .notify("textDocument/didClose", json!({ "textDocument": { "uri": A } }))
+        .await;
     let cleared = client.next("textDocument/publishDiagnostics").await;
     assert_eq!(cleared["params"], json!({ "uri": A, "diagnostics": [] }));
 }
@@ -124,11 +153,17 @@ async fn diagnostics_of_a_stale_text_are_never_sent_for_a_newer_version() {
     let mut client = TestClient::start().await;
     client.open(A, 0, "").await;
     for version in 1..=200 {
-        let text = if version % 2 == 0 { "session \"fine\"\n" } else { "session \"{\" + nobody\n" };
+        let text = if version % 2 == 0 {
+            "session \"fine\"\n"
+        } else {
+            "session \"{\" + nobody\n"
+        };
         client.change(A, version, json!([{ "text": text }])).await;
     }
     client.diagnostics(A, 200).await;
-    let published = client.pending().filter(|m| m["method"] == "textDocument/publishDiagnostics");
+    let published = client
+        .pending()
+        .filter(|m| m["method"] == "textDocument/publishDiagnostics");
     for message in published {
         let version = message["params"]["version"].as_i64().unwrap();
         let count = message["params"]["diagnostics"].as_array().unwrap().len();
@@ -139,7 +174,12 @@ async fn diagnostics_of_a_stale_text_are_never_sent_for_a_newer_version() {
 #[tokio::test]
 async fn documents_keep_the_uri_as_spelled_and_need_no_path() {
     let mut client = TestClient::start().await;
-    for uri in ["file:///w/a%2Db%20c.prose", "untitled:Untitled-1", "file:///c%3A/x.prose", "vscode-vfs://h/y.prose"] {
+    for uri in [
+        "file:///w/a%2Db%20c.prose",
+        "untitled:Untitled-1",
+        "file:///c%3A/x.prose",
+        "vscode-vfs://h/y.prose",
+    ] {
         client.open(uri, 3, uri).await;
         assert_eq!(client.text(uri).await, uri);
         client.diagnostics(uri, 3).await;
@@ -149,10 +189,15 @@ async fn documents_keep_the_uri_as_spelled_and_need_no_path() {
 #[tokio::test]
 async fn a_document_that_is_not_open_is_an_error_of_that_request_only() {
     let mut client = TestClient::start().await;
-    let error = client.request("prose/viewText", json!({ "uri": "file:///nowhere" })).await.unwrap_err();
+    let error = client
+        .request("prose/viewText", json!({ "uri": "file:///nowhere" }))
+        .await
+        .unwrap_err();
     assert_eq!(error["code"], -32602);
     client.change(A, 1, json!([{ "text": "lost" }])).await;
-    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": A } })).await;
+    client
+        .notify("textDocument/didClose", json!({ "textDocument": { "uri": A } }))
+        .await;
     client.open(A, 1, "text").await;
     assert_eq!(client.text(A).await, "text");
 }
@@ -169,4 +214,33 @@ async fn a_client_that_reads_late_blocks_nothing() {
         last = client.send("prose/viewText", json!({ "uri": A })).await;
     }
     assert_eq!(client.answer(last).await.unwrap()["text"], text);
+}
+
+#[tokio::test]
+async fn a_change_interrupts_readers() {
+    let mut client = TestClient::start().await;
+    client.open(A, 1, "session \"x\"\n").await;
+    // As many as there can be workers, so that the change finds none of them idle.
+    let mut ids = Vec::new();
+    for n in 0..4 {
+        let params = json!({ "uri": A, "position": n % 2 == 0 });
+        ids.push(client.send("test/untilCancelled", params).await);
+    }
+    client.next("window/showMessage").await;
+    client.change(A, 2, json!([{ "text": "session \"y\"\n" }])).await;
+    for (n, id) in ids.into_iter().enumerate() {
+        match client.answer(id).await {
+            // What was begun is refused when its position may be wrong by now, else run again.
+            Err(error) => assert_eq!((error["code"].as_i64(), n % 2), (Some(-32801), 0)),
+            Ok(runs) => assert_eq!((runs, n % 2), (json!(2), 1)),
+        }
+        client
+            .change(
+                A,
+                3 + n as i32,
+                json!([{ "text": "session \"z\"\n" }, { "text": n.to_string() }]),
+            )
+            .await;
+    }
+    client.diagnostics(A, 6).await;
 }
