@@ -47,6 +47,12 @@ impl Machine {
         Control::Unwind(Unwind::Error(self.error(node, kind, message)))
     }
 
+    /// A continuation has met a node of another kind: a bug here, which ends the run instead of letting it hang.
+    pub(crate) fn broken(&self, node: NodeId) -> Control {
+        let message = format!("internal error at {}: unexpected node", self.code.node(node).id);
+        self.raise(node, ErrorKind::Type, message)
+    }
+
     pub(crate) fn start_try(&mut self, s: &mut Strand, node: NodeId) -> Control {
         let code = self.code.clone();
         let COp::Try { body, .. } = &code.node(node).op else {

@@ -340,7 +340,7 @@ impl Machine {
     fn perform_assign(&mut self, s: &mut Strand, node: NodeId, state: &TaskState) -> Outcome {
         let code = self.code.clone();
         let COp::Assign { name, path, value } = &code.node(node).op else {
-            return Ok(Control::Join);
+            return Ok(self.broken(node));
         };
         let (value, path) = self.with(s, state, |e| {
             let value = e.value(*value)?;

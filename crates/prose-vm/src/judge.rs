@@ -120,7 +120,7 @@ impl Machine {
         };
         let code = self.code.clone();
         let COp::Judge { role, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         if matches!(role.kind, RoleKind::Loop { .. })
             && let Some((_, state)) = Self::tested_loop(s)
@@ -154,7 +154,7 @@ impl Machine {
     pub(crate) fn ask_choice(&mut self, s: &mut Strand, node: NodeId, text: Text) -> Control {
         let code = self.code.clone();
         let COp::Choice { criteria, options } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let written = criteria.written();
         let total = Some(options.len() as u64);
@@ -177,7 +177,7 @@ impl Machine {
     ) -> Control {
         let code = self.code.clone();
         let COp::Choice { options, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let decided = self.verdict(node, id, outcome).and_then(|verdict| {
             let label = match &verdict.decision {
@@ -227,7 +227,7 @@ impl Machine {
             default,
         } = &code.node(node).op
         else {
-            return Ok(Control::Join);
+            return Ok(self.broken(node));
         };
         let instance = self.instances.get_mut(s.cx.instance as usize);
         // A supplied value serves the first execution only.
@@ -259,7 +259,7 @@ impl Machine {
     fn ask_person(&mut self, s: &mut Strand, node: NodeId, prompt: Text, options: Vec<String>) -> Control {
         let code = self.code.clone();
         let COp::Input { name, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let shown = render::plain_text(&prompt);
         let request = InputRequest {
@@ -291,7 +291,7 @@ impl Machine {
     ) -> Control {
         let code = self.code.clone();
         let COp::Input { name, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let of_judge = self.effects.get(id).is_some_and(|entry| entry.kind == "judge");
         if of_judge {

@@ -146,7 +146,7 @@ impl Machine {
             test, index, body, ..
         } = &code.node(node).op
         else {
-            return Control::Join;
+            return self.broken(node);
         };
         if state.max.is_some_and(|max| state.iteration >= max) {
             return self.end_loop(s, *state);
@@ -208,7 +208,7 @@ impl Machine {
             test, index, body, ..
         } = &code.node(state.node).op
         else {
-            return Control::Join;
+            return self.broken(state.node);
         };
         if state.testing {
             let holds = matches!(value, Value::Bool(true));

@@ -453,13 +453,13 @@ impl Machine {
             What::Choice { node } => self.choice_answered(&mut s, node, id, outcome),
             What::Input { node, prompt } => self.input_answered(&mut s, node, prompt, id, outcome),
             What::Task(state) => self.decode_answered(&mut s, state, id, outcome),
+            // No other continuation waits for an effect; leaving it is the way to end its events.
             other => {
-                // No other continuation waits for an effect.
                 s.stack.push(Kont {
                     cx: s.cx.clone(),
                     what: other,
                 });
-                Control::Join
+                Control::Unwind(Unwind::Cancel)
             }
         };
         self.wake(s);

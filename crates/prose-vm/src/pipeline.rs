@@ -37,7 +37,7 @@ impl Machine {
     ) -> Control {
         let code = self.code.clone();
         let COp::Pipeline { stages, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let construct = self.stage_id(s, node, stage);
         let mut next = 0;
@@ -74,7 +74,7 @@ impl Machine {
         let code = self.code.clone();
         let node = state.node;
         let COp::Pipeline { stages, .. } = &code.node(node).op else {
-            return Control::Join;
+            return self.broken(node);
         };
         let stage = &stages[state.stage];
         let construct = self.stage_id(s, node, state.stage);
@@ -112,7 +112,7 @@ impl Machine {
                 item: name,
                 body,
             } => (vec![(first, acc), (name, item)], body),
-            CStage::Pmap { .. } | CStage::Chunks(_) => return Control::Join,
+            CStage::Pmap { .. } | CStage::Chunks(_) => return self.broken(node),
         };
         for (name, value) in names {
             self.bind_variable(s, node, name, value);
@@ -128,7 +128,7 @@ impl Machine {
     ) -> Control {
         let code = self.code.clone();
         let COp::Pipeline { stages, .. } = &code.node(state.node).op else {
-            return Control::Join;
+            return self.broken(state.node);
         };
         let i = state.next - 1;
         match &stages[state.stage] {
