@@ -247,6 +247,8 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 lint: Arc::default(),
                 unsynced: BTreeSet::new(),
                 unresolved: BTreeSet::new(),
+                misplaced: BTreeSet::new(),
+                shown: BTreeMap::new(),
                 targets: BTreeMap::new(),
                 revision: 0,
                 undiagnosed: false,
@@ -341,8 +343,12 @@ struct Loop {
     lint: Arc<Lint>,
     /// Files whose text in the database is behind.
     unsynced: BTreeSet<FileId>,
-    /// Files whose `use` targets have to be looked for again.
+    /// Files whose `use` targets may be others than before.
     unresolved: BTreeSet<FileId>,
+    /// Files whose `use` targets have to be looked for again, though they are the same.
+    misplaced: BTreeSet<FileId>,
+    /// Paths as shown to a person, as long as no file comes or goes.
+    shown: BTreeMap<FileId, String>,
     /// The `use` targets that were last looked for, of files that have any.
     targets: BTreeMap<FileId, Vec<String>>,
     /// Counts the writes to the database; diagnostics of an older one are stale.
@@ -482,7 +488,8 @@ impl Loop {
 
     /// A file may have come or gone: `use` targets may lead elsewhere.
     fn look_again(&mut self) {
-        self.unresolved.extend(self.targets.keys().copied());
+        self.misplaced.extend(self.targets.keys().copied());
+        self.shown.clear();
     }
 
     fn enqueue(&mut self, uri: &Url, basis: Basis, mut query: Box<dyn Query>) {
@@ -535,11 +542,11 @@ impl Loop {
 
     /// Writes what has changed, and what `use` targets lead to. Waits until every reader has noticed the cancellation.
     fn sync(&mut self) {
-        if self.unsynced.is_empty() && self.unresolved.is_empty() {
+        if self.unsynced.is_empty() && self.misplaced.is_empty() {
             return;
         }
         // Every round brings the files that the round before has found to be used; each file is read once.
-        while !self.unsynced.is_empty() || !self.unresolved.is_empty() {
+        while !self.unsynced.is_empty() || !self.misplaced.is_empty() {
             let mut change = Change::new();
             for file in std::mem::take(&mut self.unsynced) {
                 let Some(key) = self.documents.key(file) else {
@@ -549,7 +556,12 @@ impl Loop {
                     Some(document) => FileContent::Text(document.text),
                     None => self.project.read(&key),
                 };
-                change.files.push((file, self.project.display(&key), content));
+                let shown = self
+                    .shown
+                    .entry(file)
+                    .or_insert_with(|| self.project.display(&key))
+                    .clone();
+                change.files.push((file, shown, content));
                 self.unresolved.insert(file);
             }
             self.host.apply_change(change);
@@ -564,7 +576,9 @@ impl Loop {
 
     fn resolve_uses(&mut self) -> Change {
         let mut change = Change::new();
-        for file in std::mem::take(&mut self.unresolved) {
+        let misplaced = std::mem::take(&mut self.misplaced);
+        let unresolved = std::mem::take(&mut self.unresolved);
+        for file in misplaced.union(&unresolved).copied() {
             let Some(key) = self.documents.key(file) else {
                 continue;
             };
@@ -573,7 +587,11 @@ impl Loop {
             let Ok(targets) = self.host.analysis().use_targets(file) else {
                 continue;
             };
-            if targets.is_empty() && self.targets.remove(&file).is_none() {
+            let same = self
+                .targets
+                .get(&file)
+                .map_or(targets.is_empty(), |before| *before == targets);
+            if same && !misplaced.contains(&file) {
                 continue;
             }
             let documents = Arc::clone(&self.documents);
@@ -587,7 +605,9 @@ impl Loop {
                 resolutions.push((target.clone(), found));
             }
             change.resolve(file, resolutions);
-            if !targets.is_empty() {
+            if targets.is_empty() {
+                self.targets.remove(&file);
+            } else {
                 self.targets.insert(file, targets);
             }
         }

@@ -71,10 +71,12 @@ impl Backend {
         let work = move |snapshot: &Snapshot, file| {
             runs += 1;
             outbox.show(lsp_types::MessageType::LOG, "begun");
-            while runs == 1 {
+            if runs > 1 {
+                return Ok(Ok(runs));
+            }
+            loop {
                 snapshot.analysis.diagnostics(file)?;
             }
-            Ok(Ok(runs))
         };
         self.read("untilCancelled", basis, params.uri, work).await
     }
