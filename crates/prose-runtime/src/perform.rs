@@ -20,9 +20,6 @@ use tokio::task::AbortHandle;
 
 use crate::request::PermissionProvider;
 
-/// How long a session that ran into its time limit has to stop by itself.
-const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
-
 /// Everything that the driver hears.
 pub(crate) enum Msg {
     /// An effect's task is over. Sent exactly once for each task.
@@ -212,6 +209,8 @@ impl SessionSink for Sink {
 pub(crate) struct SessionLimits {
     pub(crate) total: Option<Duration>,
     pub(crate) idle: Option<Duration>,
+    /// How long it has to stop by itself after one of them.
+    pub(crate) grace: Duration,
 }
 
 /// Runs a session: takes an earlier one up by its handle if there is one, else spawns it. The earlier one writes to
@@ -281,7 +280,7 @@ async fn limited(
     };
     cancel.cancel();
     // What it answers now comes too late, but it may have children to stop.
-    let _ = tokio::time::timeout(TIMEOUT_GRACE, run).await;
+    let _ = tokio::time::timeout(limits.grace, run).await;
     Err(failure)
 }
 

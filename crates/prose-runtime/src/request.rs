@@ -90,7 +90,7 @@ pub struct Limits {
     pub parallel_judge: usize,
     /// A session that reports nothing for so long has failed.
     pub idle_timeout: Option<Duration>,
-    /// How long cancelled sessions have to stop by themselves before they are dropped.
+    /// How long sessions that are cancelled or timed out have to stop by themselves before they are dropped.
     pub cancel_grace: Duration,
     /// How long `finally` bodies may run after a cancel (language.md, "Execution").
     pub finally_deadline: Duration,

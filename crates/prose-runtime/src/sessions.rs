@@ -23,7 +23,7 @@ use prose_state::{
 use crate::dispatch::due_handle;
 use crate::driver::Driver;
 use crate::perform::{self, Activity, SessionLimits, Sink, TaskResult};
-use crate::request::RunError;
+use crate::request::{Limits, RunError};
 use crate::timeline::Next;
 
 /// How long to wait before another look at a memory that another process has.
@@ -194,9 +194,15 @@ impl Driver {
             // What is asked has to be known before it can cost anything.
             self.log.sync()?;
         }
+        let Limits {
+            idle_timeout: idle,
+            cancel_grace: grace,
+            ..
+        } = self.setup.limits;
         let limits = SessionLimits {
             total: timeout,
-            idle: self.setup.limits.idle_timeout,
+            idle,
+            grace,
         };
         let task = perform::session(self.backend.sessions.clone(), spawn, reattach, activity, limits);
         self.spawn_background(issued, cancel, task);

@@ -32,11 +32,27 @@ output title = session "Give it a title"
     let result = handle.join().await.unwrap();
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
     assert_eq!(outputs(&result)["title"], "[simulated] Give it a title");
-    assert_eq!(result.output_text().unwrap().as_deref(), Some("[simulated] Give it a title"));
+    assert_eq!(
+        result.output_text().unwrap().as_deref(),
+        Some("[simulated] Give it a title")
+    );
     assert_eq!((result.usage.input_tokens, result.usage.cost_usd), (3, Some(0.5)));
     assert_complete(&events);
-    assert!(matches!(&events[0].event, Event::RunStarted { simulated: true, resumed: false, .. }));
-    assert!(matches!(&events.last().unwrap().event, Event::RunFinished { status: RunStatus::Completed, .. }));
+    assert!(matches!(
+        &events[0].event,
+        Event::RunStarted {
+            simulated: true,
+            resumed: false,
+            ..
+        }
+    ));
+    assert!(matches!(
+        &events.last().unwrap().event,
+        Event::RunFinished {
+            status: RunStatus::Completed,
+            ..
+        }
+    ));
 
     let files = project.files(&result.run_id);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -52,11 +68,20 @@ output title = session "Give it a title"
         ]
     "#]]
     .assert_debug_eq(&names);
-    assert!(files["bindings/poem.md"].ends_with("---\n\nLight.\nNight.\n"), "{}", files["bindings/poem.md"]);
+    assert!(
+        files["bindings/poem.md"].ends_with("---\n\nLight.\nNight.\n"),
+        "{}",
+        files["bindings/poem.md"]
+    );
     assert!(files["state.md"].contains("poem"), "{}", files["state.md"]);
 
     let summary = &list_runs(project.root()).unwrap()[0];
-    assert_eq!(summary.state, RunState::Ended { status: RunStatus::Completed });
+    assert_eq!(
+        summary.state,
+        RunState::Ended {
+            status: RunStatus::Completed
+        }
+    );
     assert_eq!((summary.sessions, summary.sessions_done), (2, 2));
 }
 
@@ -97,7 +122,10 @@ fail = { kind = "backend", retry_after_ms = 3600000 }
     let result = project.run(mock).await;
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
     let outputs = outputs(&result);
-    assert_eq!(result.to_json(&result.outputs["all"]).unwrap().to_string(), r#"["fast","slow"]"#);
+    assert_eq!(
+        result.to_json(&result.outputs["all"]).unwrap().to_string(),
+        r#"["fast","slow"]"#
+    );
     assert_eq!(outputs["last"], "[simulated] flaky");
 }
 
@@ -117,24 +145,37 @@ async fn a_time_limit_cuts_a_session_in_virtual_time_too() {
     let result = engine.start(request).await.unwrap().join().await.unwrap();
     assert_eq!(result.status, RunStatus::Failed);
     let error = result.error.unwrap();
-    assert_eq!((error.kind, error.message.as_str()), (prose_model::ErrorKind::Timeout, "the session took longer than 1 s"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (
+            prose_model::ErrorKind::Timeout,
+            "the session took longer than 1 s"
+        )
+    );
 }
 
 #[tokio::test]
 async fn the_budget_is_checked_before_each_session() {
-    let project = Project::new("let a = session \"one\"\nlet b = session \"two\"\nlet c = session \"three\"\n");
+    let project =
+        Project::new("let a = session \"one\"\nlet b = session \"two\"\nlet c = session \"three\"\n");
     let engine = project.engine();
     let mut request = prose_runtime::RunRequest {
         bundle: project.bundle(),
         program: "main.prose".into(),
         inputs: Default::default(),
         options: Default::default(),
-        backend: simulate(&engine, "[defaults]\ntokens = { in = 1, out = 1, cost_usd = 0.6 }\n"),
+        backend: simulate(
+            &engine,
+            "[defaults]\ntokens = { in = 1, out = 1, cost_usd = 0.6 }\n",
+        ),
         attach: Default::default(),
     };
     request.options.budget_usd = Some(1.0);
     let result = engine.start(request).await.unwrap().join().await.unwrap();
-    assert_eq!(result.error.map(|error| error.kind), Some(prose_model::ErrorKind::Budget));
+    assert_eq!(
+        result.error.map(|error| error.kind),
+        Some(prose_model::ErrorKind::Budget)
+    );
     assert_eq!(result.usage.cost_usd, Some(1.2));
 }
 
@@ -159,7 +200,11 @@ parallel:
     let result = handle.join().await.unwrap();
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
     let files = project.files(&result.run_id);
-    let agents: Vec<&str> = files.keys().filter(|name| name.starts_with("agents/")).map(String::as_str).collect();
+    let agents: Vec<&str> = files
+        .keys()
+        .filter(|name| name.starts_with("agents/"))
+        .map(String::as_str)
+        .collect();
     expect![[r#"
         [
             "agents/captain/.lock",
@@ -182,7 +227,10 @@ parallel:
         - third: [simulated] third
     "#]]
     .assert_eq(&files["agents/captain/memory.md"]);
-    assert_eq!(notices(&events), ["`captain` is resumed but has no memory yet; it starts without"]);
+    assert_eq!(
+        notices(&events),
+        ["`captain` is resumed but has no memory yet; it starts without"]
+    );
     // Simulated sessions change nothing that real ones know.
     assert!(!project.root().join(".prose/agents").exists());
 }
@@ -201,13 +249,23 @@ output same = found == found
 output odd = session "Use {found}"
 "#,
     );
-    let mock = format!("[[session]]\nprompt = \"^list\"\nreply = '''\n{}\n'''\n[[session]]\nprompt = \"number 399\"\nreply = \"saw it\"\n", items.join("\n"));
+    let mock = format!(
+        "[[session]]\nprompt = \"^list\"\nreply = '''\n{}\n'''\n[[session]]\nprompt = \"number 399\"\nreply = \"saw it\"\n",
+        items.join("\n")
+    );
     let result = project.run(&mock).await;
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
     let outputs = outputs(&result);
-    assert_eq!((outputs["count"].as_str(), outputs["same"].as_str()), ("400", "true"));
+    assert_eq!(
+        (outputs["count"].as_str(), outputs["same"].as_str()),
+        ("400", "true")
+    );
     assert_eq!(outputs["found"], items.join("\n"));
     assert_eq!(outputs["odd"], "saw it");
     let files = project.files(&result.run_id);
-    assert!(files.keys().any(|name| name.starts_with("values/")), "{:?}", files.keys());
+    assert!(
+        files.keys().any(|name| name.starts_with("values/")),
+        "{:?}",
+        files.keys()
+    );
 }

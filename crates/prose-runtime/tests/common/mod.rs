@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use prose_model::{Bundle, Event, Order, RunEvent, RunId, RunOptions, Value};
 use prose_runtime::backends::{Backend, BackendSettings, MockSource};
 use prose_runtime::{
-    Attach, Engine, EngineConfig, Fault, ResumeRequest, RunError, RunHandle, RunRequest, RunResult, StreamItem,
+    Attach, Engine, EngineConfig, Fault, ResumeRequest, RunError, RunHandle, RunRequest, RunResult,
+    StreamItem,
 };
 
 pub struct Project {
@@ -30,11 +31,17 @@ impl Project {
 
     pub fn bundle(&self) -> Arc<Bundle> {
         let loaded = prose_project::load(&self.root().join("main.prose"), self.root()).unwrap();
-        loaded.bundle.unwrap_or_else(|errors| panic!("the program has errors: {errors:#?}"))
+        loaded
+            .bundle
+            .unwrap_or_else(|errors| panic!("the program has errors: {errors:#?}"))
     }
 
     pub fn config(&self) -> EngineConfig {
-        EngineConfig { home: Some(self.root().join("home")), fault: None, ..EngineConfig::new(self.root()) }
+        EngineConfig {
+            home: Some(self.root().join("home")),
+            fault: None,
+            ..EngineConfig::new(self.root())
+        }
     }
 
     pub fn engine(&self) -> Engine {
@@ -42,7 +49,10 @@ impl Project {
     }
 
     pub fn engine_with(&self, fault: Option<Fault>) -> Engine {
-        Engine::with(EngineConfig { fault, ..self.config() })
+        Engine::with(EngineConfig {
+            fault,
+            ..self.config()
+        })
     }
 
     /// Starts the program with the simulate backend.
@@ -107,8 +117,15 @@ fn walk(root: &Path, dir: &Path, files: &mut IndexMap<String, String>) {
         if path.is_dir() {
             walk(root, &path, files);
         } else {
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
-            files.insert(name, String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned());
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_string_lossy()
+                .replace('\\', "/");
+            files.insert(
+                name,
+                String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
+            );
         }
     }
 }
@@ -168,7 +185,11 @@ pub fn assert_complete(events: &[Arc<RunEvent>]) {
 
 /// Outputs as text.
 pub fn outputs(result: &RunResult) -> IndexMap<String, String> {
-    result.outputs.iter().map(|(name, value)| (name.clone(), result.to_text(value).unwrap())).collect()
+    result
+        .outputs
+        .iter()
+        .map(|(name, value)| (name.clone(), result.to_text(value).unwrap()))
+        .collect()
 }
 
 pub fn text(value: &str) -> Value {

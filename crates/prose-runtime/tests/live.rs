@@ -1,0 +1,698 @@
+//! Runs in real time with a scripted backend: cancellation, time limits, panics, questions, files, reattaching.
+//! Nothing here waits for a fixed time to pass: each test waits for what has to happen.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use common::*;
+use indexmap::IndexMap;
+use prose_agents::prompt::{STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT};
+use prose_agents::{
+    Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, PermissionAnswer,
+    PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, failure,
+};
+use prose_model::{Decision, EffectId, ErrorKind, Event, Failure, RunStatus, Usage, Value, Verdict};
+use prose_runtime::{
+    AnswerError, Attach, Engine, EngineConfig, InputMode, Limits, PermissionProvider, RunError, RunHandle,
+    StreamItem,
+};
+use tokio::sync::Notify;
+
+/// Answers by what the task begins with.
+struct Scripted {
+    delivery: Delivery,
+    reattach: bool,
+    seen: Mutex<Vec<String>>,
+    prompts: Mutex<Vec<String>>,
+    /// Released by a test.
+    gate: Notify,
+    /// Told when a session hangs.
+    hanging: Notify,
+    verdicts: Mutex<Vec<Result<Decision, Failure>>>,
+}
+
+impl Scripted {
+    fn new(delivery: Delivery) -> Arc<Scripted> {
+        Arc::new(Scripted {
+            delivery,
+            reattach: false,
+            seen: Mutex::default(),
+            prompts: Mutex::default(),
+            gate: Notify::new(),
+            hanging: Notify::new(),
+            verdicts: Mutex::default(),
+        })
+    }
+
+    fn backend(self: &Arc<Self>) -> Backend {
+        Backend {
+            name: "scripted".to_owned(),
+            simulated: false,
+            sessions: self.clone(),
+            judge: self.clone(),
+            inputs: None,
+            observer: None,
+            mock_text: None,
+        }
+    }
+
+    fn see(&self, what: impl Into<String>) {
+        self.seen.lock().unwrap().push(what.into());
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl SessionBackend for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            delivery: self.delivery,
+            reattach: self.reattach,
+            skills: false,
+            virtual_time: false,
+        }
+    }
+
+    async fn spawn(&self, s: SessionSpawn) -> Result<SessionReply, Failure> {
+        let task = s.request.task.as_inline().unwrap().into_owned();
+        self.see(task.clone());
+        self.prompts.lock().unwrap().push(s.prompt.joined());
+        let word = task.split_whitespace().next().unwrap_or_default();
+        match word {
+            "panic" => panic!("told to"),
+            "empty" => Ok(SessionReply::text(" \n")),
+            "hang" => {
+                self.hanging.notify_one();
+                s.cancel.cancelled().await;
+                self.see(format!("{task} stopped"));
+                Err(failure(ErrorKind::Backend, "cancelled"))
+            }
+            "deaf" => {
+                self.hanging.notify_one();
+                std::future::pending().await
+            }
+            "gate" => {
+                s.sink
+                    .started(Some(serde_json::json!({ "session": task })), None)
+                    .await?;
+                self.hanging.notify_one();
+                self.gate.notified().await;
+                Ok(SessionReply::text(format!("{task} passed")))
+            }
+            "chatty" => {
+                for n in 0..500 {
+                    s.sink.update(SessionUpdate::Text(n.to_string()));
+                }
+                let tool = SessionUpdate::Tool {
+                    name: "read".into(),
+                    detail: "a file".into(),
+                };
+                s.sink.update(tool);
+                Ok(SessionReply::text("said enough"))
+            }
+            "ask" => {
+                let question = PermissionQuestion {
+                    key: "bash".into(),
+                    tool: "bash".into(),
+                    detail: "rm -r build".into(),
+                };
+                Ok(SessionReply::text(format!(
+                    "{:?}",
+                    s.sink.ask_permission(question).await
+                )))
+            }
+            "write" => {
+                let text = format!("# x\n\nkind: let\n\n---\n\nwritten by {task}\n");
+                std::fs::write(s.staging.join(STAGED_BINDING), text).unwrap();
+                let memory = s.memory.as_ref().map(|memory| {
+                    let old = memory.text.clone().unwrap_or_default();
+                    std::fs::write(s.staging.join(STAGED_MEMORY), format!("{old}{task}\n")).unwrap();
+                    std::fs::write(s.staging.join(STAGED_SEGMENT), format!("did {task}")).unwrap();
+                    MemoryUpdate::Staged
+                });
+                let summary = Some(format!("Binding written: x\nSummary: all of {task}"));
+                Ok(SessionReply {
+                    body: ReplyBody::Staged,
+                    summary,
+                    usage: Usage::default(),
+                    memory,
+                })
+            }
+            "nothing" => Ok(SessionReply {
+                body: ReplyBody::Staged,
+                ..SessionReply::text("")
+            }),
+            _ => Ok(SessionReply::text(format!("did {task}"))),
+        }
+    }
+
+    async fn reattach(
+        &self,
+        s: SessionSpawn,
+        handle: serde_json::Value,
+    ) -> Option<Result<SessionReply, Failure>> {
+        self.see(format!("reattach {handle} lease {}", s.lease));
+        (!handle["session"].as_str().unwrap().contains("lost")).then(|| Ok(SessionReply::text("found again")))
+    }
+}
+
+#[async_trait]
+impl Judge for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+    async fn decide(&self, input: JudgeInput) -> Result<Verdict, Failure> {
+        self.see(format!("judge {} #{}", input.text, input.attempt));
+        let decision = self.verdicts.lock().unwrap().remove(0)?;
+        let usage = Usage {
+            input_tokens: 1,
+            ..Usage::default()
+        };
+        Ok(Verdict {
+            decision,
+            confidence: 1.0,
+            reason: String::new(),
+            usage,
+        })
+    }
+    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
+        Ok(Value::text("not what was asked"))
+    }
+}
+
+fn engine(project: &Project, limits: Limits) -> Engine {
+    Engine::with(EngineConfig {
+        limits,
+        ..project.config()
+    })
+}
+
+async fn run(
+    program: &str,
+    scripted: &Arc<Scripted>,
+) -> (prose_runtime::RunResult, Vec<Arc<prose_model::RunEvent>>) {
+    let project = Project::new(program);
+    let mut handle = project
+        .start_with(&project.engine(), scripted.backend(), Attach::default())
+        .await;
+    let events = all_events(&mut handle).await;
+    assert_complete(&events);
+    (handle.join().await.unwrap(), events)
+}
+
+#[tokio::test]
+async fn a_panicking_backend_fails_one_session() {
+    let program = "try:\n  session \"panic\"\ncatch as err:\n  output what = err.message\noutput then = session \"go on\"\n";
+    let (result, _) = run(program, &Scripted::new(Delivery::Plain)).await;
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    let outputs = outputs(&result);
+    assert_eq!(
+        (outputs["what"].as_str(), outputs["then"].as_str()),
+        ("the backend panicked: told to", "did go on")
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_a_failure() {
+    for (task, delivery) in [("empty", Delivery::Plain), ("nothing", Delivery::Files)] {
+        let (result, _) = run(&format!("session \"{task}\"\n"), &Scripted::new(delivery)).await;
+        assert_eq!(result.error.unwrap().kind, ErrorKind::Empty, "{task}");
+    }
+}
+
+const WITH_FINALLY: &str = r#"output before = session "one"
+try:
+  session "hang here"
+finally:
+  session "clean up"
+session "never"
+"#;
+
+async fn start_hanging(project: &Project, engine: &Engine, scripted: &Arc<Scripted>) -> RunHandle {
+    let handle = project
+        .start_with(engine, scripted.backend(), Attach::default())
+        .await;
+    scripted.hanging.notified().await;
+    handle
+}
+
+#[tokio::test]
+async fn cancel_stops_sessions_and_runs_finally() {
+    let project = Project::new(WITH_FINALLY);
+    let scripted = Scripted::new(Delivery::Plain);
+    let engine = project.engine();
+    let mut handle = start_hanging(&project, &engine, &scripted).await;
+    handle.cancel();
+    let events = all_events(&mut handle).await;
+    assert_complete(&events);
+    let run_id = handle.run_id().clone();
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Cancelled);
+    assert_eq!(outputs(&result)["before"], "did one");
+    assert_eq!(
+        scripted.seen(),
+        ["one", "hang here", "hang here stopped", "clean up"]
+    );
+    // The journal alone tells the same.
+    let again = project.resume(&engine, &run_id).await.unwrap();
+    assert_eq!(again.status, RunStatus::Cancelled);
+}
+
+#[tokio::test]
+async fn a_session_deaf_to_cancellation_is_dropped() {
+    let project = Project::new("try:\n  session \"deaf\"\nfinally:\n  session \"clean up\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let limits = Limits {
+        cancel_grace: Duration::from_millis(10),
+        ..Limits::default()
+    };
+    let handle = start_hanging(&project, &engine(&project, limits), &scripted).await;
+    handle.cancel();
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Cancelled);
+    assert_eq!(scripted.seen(), ["deaf", "clean up"]);
+}
+
+#[tokio::test]
+async fn finally_has_a_deadline() {
+    let project = Project::new("try:\n  session \"hang\"\nfinally:\n  session \"hang again\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let limits = Limits {
+        finally_deadline: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let engine = engine(&project, limits);
+    let handle = start_hanging(&project, &engine, &scripted).await;
+    let run_id = handle.run_id().clone();
+    handle.cancel();
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Cancelled);
+    // How far `finally` comes in that time is nobody's promise; that the run ends is.
+    assert_eq!(scripted.seen()[..2], ["hang", "hang stopped"]);
+    assert_eq!(
+        project.resume(&engine, &run_id).await.unwrap().status,
+        RunStatus::Cancelled
+    );
+}
+
+#[tokio::test]
+async fn cancelled_twice_finally_is_cut_short() {
+    let project = Project::new("try:\n  session \"hang\"\nfinally:\n  session \"hang again\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let limits = Limits {
+        finally_deadline: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let handle = start_hanging(&project, &engine(&project, limits), &scripted).await;
+    handle.cancel();
+    scripted.hanging.notified().await;
+    handle.cancel();
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Cancelled);
+}
+
+#[tokio::test]
+async fn signals_cancel_and_stop() {
+    for cancel in [true, false] {
+        let project = Project::new("session \"hang\"\n");
+        let scripted = Scripted::new(Delivery::Plain);
+        let notify = Arc::new(Notify::new());
+        let signal = notify.clone();
+        let signal: prose_runtime::Signal = Box::pin(async move { signal.notified().await });
+        let attach = match cancel {
+            true => Attach {
+                cancel: Some(signal),
+                ..Attach::default()
+            },
+            false => Attach {
+                shutdown: Some(signal),
+                ..Attach::default()
+            },
+        };
+        let handle = project
+            .start_with(&project.engine(), scripted.backend(), attach)
+            .await;
+        scripted.hanging.notified().await;
+        notify.notify_one();
+        let status = handle.join().await.unwrap().status;
+        assert_eq!(
+            status,
+            if cancel {
+                RunStatus::Cancelled
+            } else {
+                RunStatus::Interrupted
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_silent_session_times_out_and_one_that_asks_does_not() {
+    struct Slow;
+    #[async_trait]
+    impl PermissionProvider for Slow {
+        async fn ask(&self, _: &EffectId, question: PermissionQuestion) -> PermissionAnswer {
+            // Longer than the limit, so that only the open question can keep the session alive.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert_eq!(question.detail, "rm -r build");
+            PermissionAnswer::Allow
+        }
+    }
+    let project = Project::new("output a = session \"ask\"\noutput b = session \"deaf\"\n");
+    let limits = Limits {
+        idle_timeout: Some(Duration::from_millis(60)),
+        cancel_grace: Duration::from_millis(10),
+        ..Limits::default()
+    };
+    let scripted = Scripted::new(Delivery::Plain);
+    let attach = Attach {
+        permissions: Some(Arc::new(Slow)),
+        ..Attach::default()
+    };
+    let handle = project
+        .start_with(&engine(&project, limits), scripted.backend(), attach)
+        .await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(outputs(&result)["a"], "Allow");
+    let error = result.error.unwrap();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Timeout, "the session reported nothing for 0.06 s")
+    );
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_a_permission_is_refused_and_said() {
+    let (result, events) = run("output a = session \"ask\"\n", &Scripted::new(Delivery::Plain)).await;
+    assert_eq!(outputs(&result)["a"], "Deny");
+    assert_eq!(notices(&events), ["refused: bash rm -r build"]);
+}
+
+#[tokio::test]
+async fn the_judge_is_asked_once_more_and_is_then_unsure() {
+    let scripted = Scripted::new(Delivery::Plain);
+    let unreadable = || Err(failure(ErrorKind::Judge, "gibberish"));
+    *scripted.verdicts.lock().unwrap() = vec![
+        unreadable(),
+        Ok(Decision::Yes),
+        Ok(Decision::Option("no such thing".into())),
+        unreadable(),
+        unreadable(),
+        unreadable(),
+    ];
+    let program = r#"if **first**:
+  output a = "yes"
+else:
+  output a = "no"
+if **second**:
+  output b = "yes"
+else:
+  output b = "no"
+choice **third**:
+  option "x":
+    session "x"
+"#;
+    let (result, _) = run(program, &scripted).await;
+    let outputs = outputs(&result);
+    assert_eq!((outputs["a"].as_str(), outputs["b"].as_str()), ("yes", "no"));
+    let error = result.error.unwrap();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Judge, "no option was chosen: gibberish")
+    );
+    assert_eq!(
+        scripted.seen(),
+        [
+            "judge first #1",
+            "judge first #2",
+            "judge second #1",
+            "judge second #2",
+            "judge third #1",
+            "judge third #2"
+        ]
+    );
+    assert_eq!(result.usage.input_tokens, 2);
+}
+
+#[tokio::test]
+async fn an_agent_that_writes_files() {
+    let project = Project::new(
+        r#"agent keeper:
+  persist: project
+  prompt: "You keep."
+
+let long = session "write the long one"
+output x = session: keeper
+  prompt: "write {long}"
+  context: long
+resume: keeper
+  prompt: "write more"
+"#,
+    );
+    let scripted = Scripted::new(Delivery::Files);
+    let result = project
+        .start_with(&project.engine(), scripted.backend(), Attach::default())
+        .await
+        .join()
+        .await
+        .unwrap();
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    assert_eq!(
+        outputs(&result)["x"],
+        "written by write written by write the long one"
+    );
+    let agents = project.root().join(".prose/agents/keeper");
+    let read = |name: &str| std::fs::read_to_string(agents.join(name)).unwrap();
+    assert_eq!(
+        read("memory.md"),
+        "write written by write the long one\nwrite more\n"
+    );
+    assert_eq!(read("keeper-001.md"), "did write written by write the long one");
+    assert_eq!(read("keeper-002.md"), "did write more");
+    let prompts = scripted.prompts.lock().unwrap();
+    assert!(
+        prompts[1].contains("Context (by reference):\n- long: "),
+        "{}",
+        prompts[1]
+    );
+    assert!(
+        prompts[1].contains("# x\n\nkind: output\n\nsource:\n```prose\noutput x = session: keeper"),
+        "{}",
+        prompts[1]
+    );
+    assert!(
+        prompts[2].contains("write written by write the long one\n"),
+        "{}",
+        prompts[2]
+    );
+    let summary = std::fs::read_to_string(result.dir.join("state.md")).unwrap();
+    assert!(summary.contains("bindings/x.md"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_session_of_an_earlier_process_is_found_again_or_spawned_again() {
+    for (task, expected) in [("gate", "found again"), ("gate lost", "gate lost passed")] {
+        let project = Project::new(&format!("output x = session \"{task}\"\n"));
+        let mut scripted = Scripted::new(Delivery::Plain);
+        Arc::get_mut(&mut scripted).unwrap().reattach = true;
+        let engine = project.engine();
+        let handle = start_hanging(&project, &engine, &scripted).await;
+        let run_id = handle.run_id().clone();
+        handle.control().stop();
+        assert_eq!(handle.join().await.unwrap().status, RunStatus::Interrupted);
+        scripted.gate.notify_one();
+        let mut request = resume_request(&run_id);
+        request.backend = Some(scripted.backend());
+        let result = engine.resume(request).await.unwrap().join().await.unwrap();
+        assert_eq!(outputs(&result)["x"], expected);
+        assert_eq!(
+            scripted.seen()[1],
+            format!("reattach {{\"session\":\"{task}\"}} lease 2")
+        );
+    }
+}
+
+const ASKS: &str = "input who: \"Who? (Ann, Bob)\"\nlet found = session \"go\"\ninput why: \"Why?\"\noutput x = \"{who} {why} {found}\"\n";
+
+#[tokio::test]
+async fn an_input_that_nobody_answers_suspends_the_run() {
+    let project = Project::new(ASKS);
+    let scripted = Scripted::new(Delivery::Plain);
+    let engine = project.engine();
+    let mut handle = project
+        .start_with(&engine, scripted.backend(), Attach::default())
+        .await;
+    let run_id = handle.run_id().clone();
+    let events = all_events(&mut handle).await;
+    assert!(matches!(
+        &events.last().unwrap().event,
+        Event::RunFinished {
+            status: RunStatus::Waiting,
+            ..
+        }
+    ));
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Waiting);
+    assert_eq!(
+        (
+            result.waiting[0].name.as_str(),
+            result.waiting[0].options.join("|")
+        ),
+        ("who", "Ann|Bob".to_owned())
+    );
+
+    let resume = async |inputs: &[(&str, &str)]| {
+        let mut request = resume_request(&run_id);
+        request.backend = Some(scripted.backend());
+        request.inputs = inputs.iter().map(|(k, v)| ((*k).to_owned(), text(v))).collect();
+        engine.resume(request).await.unwrap().join().await.unwrap()
+    };
+    let result = resume(&[("who", "bob")]).await;
+    assert_eq!(
+        (result.status, result.waiting[0].name.as_str()),
+        (RunStatus::Waiting, "why")
+    );
+    assert_eq!(resume(&[]).await.status, RunStatus::Waiting);
+    let result = resume(&[("why", "no reason"), ("unused", "x")]).await;
+    assert_eq!(
+        outputs(&result),
+        IndexMap::from([("x".to_owned(), "Bob no reason did go".to_owned())])
+    );
+    assert_eq!(scripted.seen(), ["go"]);
+}
+
+#[tokio::test]
+async fn the_first_valid_answer_wins() {
+    let project = Project::new(ASKS);
+    let scripted = Scripted::new(Delivery::Plain);
+    let attach = Attach {
+        inputs: InputMode::Ask,
+        ..Attach::default()
+    };
+    let mut handle = project
+        .start_with(&project.engine(), scripted.backend(), attach)
+        .await;
+    let mut events = handle.take_events().unwrap();
+    let mut answered = Vec::new();
+    while let Some(item) = events.next().await {
+        let StreamItem::Event(event) = item else {
+            panic!("a gap")
+        };
+        if let Event::InputStarted {
+            effect,
+            name,
+            options,
+            ..
+        } = &event.event
+        {
+            answered.push(name.to_string());
+            if name == "who" {
+                let refused = handle.answer(effect, text("Carl"));
+                assert_eq!(
+                    refused,
+                    Err(AnswerError::NotAnOption {
+                        options: options.clone()
+                    })
+                );
+            }
+            assert_eq!(handle.control().questions().len(), 1);
+            assert_eq!(handle.answer(effect, text(" ann ")), Ok(()));
+            assert_eq!(
+                handle.answer(effect, text("Bob")),
+                Err(AnswerError::NotOpen(effect.clone()))
+            );
+        }
+    }
+    let control = handle.control();
+    let result = handle.join().await.unwrap();
+    assert_eq!(outputs(&result)["x"], "Ann  ann  did go");
+    assert_eq!(answered, ["who", "why"]);
+    assert_eq!(
+        control.answer(&"main/0".into(), text("x")),
+        Err(AnswerError::Over)
+    );
+}
+
+#[tokio::test]
+async fn when_nobody_answers_any_more_the_run_is_suspended() {
+    let project = Project::new(ASKS);
+    let attach = Attach {
+        inputs: InputMode::Ask,
+        ..Attach::default()
+    };
+    let scripted = Scripted::new(Delivery::Plain);
+    let handle = project
+        .start_with(&project.engine(), scripted.backend(), attach)
+        .await;
+    handle.control().stop_asking();
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Waiting);
+}
+
+#[tokio::test]
+async fn an_observer_that_never_reads_does_not_hold_the_run_up() {
+    let project = Project::new("output x = session \"chatty\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let handle = project
+        .start_with(&project.engine(), scripted.backend(), Attach::default())
+        .await;
+    let mut slow = handle.control().subscribe(prose_runtime::Backlog::Bounded(8));
+    let result = handle.join().await.unwrap();
+    assert_eq!(outputs(&result)["x"], "said enough");
+    let mut missed = 0;
+    while let Some(item) = slow.next().await {
+        if let StreamItem::Gap { missed: n } = item {
+            missed += n;
+        }
+    }
+    assert!(missed > 400, "{missed}");
+}
+
+#[tokio::test]
+async fn a_judge_that_decodes_to_something_else_fails_the_statement() {
+    let program = "let found = session \"prose, no list\"\nfor item in found:\n  session \"x\"\n";
+    let (result, _) = run(program, &Scripted::new(Delivery::Plain)).await;
+    assert_eq!(result.error.unwrap().kind, ErrorKind::Type);
+}
+
+#[test]
+fn a_runtime_that_goes_away_interrupts_its_runs() {
+    let project = Project::new("session \"hang\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let handle = runtime.block_on(async {
+        let engine = project.engine();
+        start_hanging(&project, &engine, &scripted).await
+    });
+    runtime.shutdown_background();
+    let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(
+        other.block_on(handle.join()).unwrap().status,
+        RunStatus::Interrupted
+    );
+}
+
+#[test]
+fn without_a_runtime_there_is_a_message() {
+    let project = Project::new("session \"x\"\n");
+    let engine = project.engine();
+    let future = engine.resume(resume_request(&"20260101-000000-abcdef".into()));
+    let mut future = Box::pin(future);
+    let waker = std::task::Waker::noop();
+    let poll = future.as_mut().poll(&mut std::task::Context::from_waker(waker));
+    let std::task::Poll::Ready(Err(RunError::Engine(message))) = poll else {
+        panic!("not refused")
+    };
+    assert!(message.contains("tokio runtime"), "{message}");
+}
