@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prose_syntax::{Parse, SyntaxNode};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use prose_model::Name;
 
 use crate::diagnostic::Finding;
@@ -91,6 +91,22 @@ pub(crate) fn file_usages(db: &dyn Db, file: SourceFile) -> Arc<FxHashSet<(Name,
     let mut out = FxHashSet::default();
     for chunk in file.chunks(db).iter() {
         out.extend(usages(db, *chunk).iter().cloned());
+    }
+    Arc::new(out)
+}
+
+/// For each agent, the first chunk in which the top level starts or goes on with a session of it, and whether any session in
+/// the file starts it afresh.
+#[salsa::tracked]
+pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u32, bool)>> {
+    let mut out: FxHashMap<Name, (u32, bool)> = FxHashMap::default();
+    for (index, chunk) in file.chunks(db).iter().enumerate() {
+        for (name, kind) in usages(db, *chunk).iter() {
+            if matches!(kind, RefKind::Agent | RefKind::Resume) {
+                let entry = out.entry(name.clone()).or_insert((index as u32, false));
+                entry.1 |= *kind == RefKind::Agent;
+            }
+        }
     }
     Arc::new(out)
 }

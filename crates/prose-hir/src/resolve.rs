@@ -70,7 +70,7 @@ impl Resolver<'_> {
     /// Resolves a use.
     pub fn resolve(&self, used: &Ref) -> Resolved {
         match used.kind {
-            RefKind::Agent => self.global(&used.name, [DefKind::Agent, DefKind::Block, DefKind::Import]),
+            RefKind::Agent | RefKind::Resume => self.global(&used.name, [DefKind::Agent, DefKind::Block, DefKind::Import]),
             RefKind::Do => self.global(&used.name, [DefKind::Block, DefKind::Import, DefKind::Agent]),
             RefKind::Call => self.global(&used.name, [DefKind::Import, DefKind::Block, DefKind::Agent]),
             _ => self.variable(&used.name, used.scope, used.seq),

@@ -100,8 +100,10 @@ pub enum RefKind {
     Insert,
     /// The whole text of a discretion.
     Bare,
-    /// `session: name`, `resume: name`
+    /// `session: name`
     Agent,
+    /// `resume: name`
+    Resume,
     /// `do name`
     Do,
     /// `name(…)`
@@ -637,7 +639,8 @@ impl Walk {
 
     fn session(&mut self, session: &Session, range: TextRange) {
         if let Some(agent) = &session.agent {
-            self.used(&agent.name, agent.range, RefKind::Agent);
+            let kind = if session.resume { RefKind::Resume } else { RefKind::Agent };
+            self.used(&agent.name, agent.range, kind);
         }
         if let Some(text) = &session.text {
             self.template(text);

@@ -32,6 +32,8 @@ pub(crate) struct AgentSig {
     pub name: Name,
     pub def: u32,
     pub persists: bool,
+    /// Its memory dies with the run.
+    pub short_lived: bool,
     pub prompted: bool,
 }
 
@@ -151,8 +153,16 @@ impl Items<'_> {
                     let Some(name) = &it.name else { continue };
                     let Some(def) = self.def(name) else { continue };
                     let persists = property(&it.props, "persist").is_some_and(|it| !is_false(&it.value));
+                    let short_lived =
+                        crate::lower::persist(&it.props) == Some(prose_model::Persist::Execution);
                     let prompted = property(&it.props, "prompt").is_some();
-                    self.out.agents.push(AgentSig { name: name.name.clone(), def, persists, prompted });
+                    self.out.agents.push(AgentSig {
+                        name: name.name.clone(),
+                        def,
+                        persists,
+                        short_lived,
+                        prompted,
+                    });
                 }
                 StmtKind::Block(it) => {
                     let frame = self.block_frames.next();
@@ -348,6 +358,8 @@ pub(crate) struct Site {
 pub(crate) struct AgentEntry {
     pub site: Site,
     pub persists: bool,
+    /// Its memory dies with the run.
+    pub short_lived: bool,
     pub prompted: bool,
 }
 
@@ -423,7 +435,12 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         out.skills.extend(sig.skills.iter().cloned());
         for it in &sig.agents {
             let site = at(it.def);
-            let entry = AgentEntry { site, persists: it.persists, prompted: it.prompted };
+            let entry = AgentEntry {
+                site,
+                persists: it.persists,
+                short_lived: it.short_lived,
+                prompted: it.prompted,
+            };
             declare_global(&mut out, &it.name, DefKind::Agent, site);
             out.agents.entry(it.name.clone()).or_insert(entry);
         }

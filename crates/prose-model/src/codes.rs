@@ -70,6 +70,7 @@ codes! {
     E015 Error "Permissions must be a block"
     E016 Error "Permission pattern must be a string"
     E017 Error "`resume:` requires persistent agent"
+    E018 Hint "`resume:` with no existing memory"
     E019 Error "Duplicate variable name"
     E020 Error "Empty input name"
     E021 Error "Duplicate input declaration"
@@ -88,6 +89,7 @@ codes! {
     W008 Warning "Unknown permission type"
     W009 Warning "Unknown permission value"
     W010 Warning "Empty skills array"
+    W011 Hint "`session:` on persistent agent with existing memory"
     P101 Error "Unterminated discretion"
     P102 Error "Tab in indentation"
     P103 Error "Dedent to a column no block has"
@@ -164,6 +166,7 @@ codes! {
     P343 Hint "Assignment to a parameter"
     L401 Hint "Agent that is never used"
     L402 Hint "Block that is never called"
+    L403 Hint "Concurrent sessions of one memory"
 }
 
 #[cfg(test)]

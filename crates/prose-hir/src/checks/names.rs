@@ -5,7 +5,8 @@ use prose_syntax::{TextRange, TextSize};
 use super::{Context, near};
 use crate::diagnostic::Finding;
 use crate::resolve::{Binding, Resolved};
-use crate::scopes::{DefKind, Ref, RefKind};
+use crate::scopes::{DefKind, ROOT, Ref, RefKind};
+use crate::queries;
 use crate::Fix;
 
 pub(super) fn check(ctx: &mut Context<'_>) {
@@ -13,7 +14,10 @@ pub(super) fn check(ctx: &mut Context<'_>) {
     for used in &scopes.refs {
         let resolved = ctx.resolver().resolve(used);
         match used.kind {
-            RefKind::Agent => agent(ctx, used, &resolved),
+            RefKind::Agent | RefKind::Resume => {
+                agent(ctx, used, &resolved);
+                memory(ctx, used);
+            }
             RefKind::Do => block(ctx, used, &resolved),
             RefKind::Call => program(ctx, used, &resolved),
             RefKind::Assign => assign(ctx, used, resolved),
@@ -65,6 +69,40 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         None => finding,
     };
     ctx.push(finding);
+}
+
+/// Whether there is something to go on with, or something that is thrown away.
+fn memory(ctx: &mut Context<'_>, used: &Ref) {
+    let name = &used.name;
+    let Some(agent) = ctx.program.agent(name).filter(|it| it.persists) else { return };
+    let own = agent.site.file == ctx.file;
+    if used.kind == RefKind::Resume {
+        // Read only where it matters: it changes with every new session of the file.
+        if agent.short_lived && own && ctx.program.used.is_empty() {
+            let starts = queries::memories(ctx.db, ctx.file).get(name).is_some_and(|it| it.1);
+            if !starts {
+                let text = format!("nothing starts a session of `{name}`, so that there is no memory yet: begin with `session: {name}`");
+                ctx.push(Finding::new("E018", used.range, text));
+            }
+        }
+        return;
+    }
+    let scopes = ctx.scopes;
+    let before = scopes.refs.iter().any(|it| {
+        it.name == *name
+            && matches!(it.kind, RefKind::Agent | RefKind::Resume)
+            && it.seq < used.seq
+            && scopes.frame_of(it.scope) == scopes.frame_of(used.scope)
+            && scopes.encloses(it.scope, used.scope)
+    });
+    let earlier = || {
+        scopes.frame_of(used.scope) == ROOT
+            && queries::memories(ctx.db, ctx.file).get(name).is_some_and(|it| it.0 < ctx.chunk)
+    };
+    if before || earlier() {
+        let text = format!("this starts `{name}` afresh and archives what it remembers: to go on write `resume: {name}`");
+        ctx.push(Finding::new("W011", used.range, text));
+    }
 }
 
 fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
@@ -178,14 +216,11 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
     ctx.push(finding);
 }
 
-/// Names in sight at a use.
-fn visible(ctx: &Context<'_>, used: &Ref) -> Vec<String> {
+/// Names in sight at a use, sorted, of those that `wanted` picks.
+fn visible(ctx: &Context<'_>, used: &Ref, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let resolver = ctx.resolver();
-    let mut names: Vec<String> = ctx
-        .program
-        .own
-        .vars
-        .keys()
+    let picked = ctx.program.own.vars.keys().filter(|it| wanted(it));
+    let mut names: Vec<String> = picked
         .filter(|it| resolver.variable(it, used.scope, used.seq).binding == Binding::Sure)
         .map(|it| it.to_string())
         .collect();
@@ -200,10 +235,12 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         _ => return,
     }
     let name = &used.name;
-    let names = visible(ctx, used);
-    let near: Vec<&str> = names.iter().map(String::as_str).filter(|it| near::one_edit(name, it)).collect();
+    let near = match name.chars().count() {
+        0..=2 => Vec::new(),
+        _ => visible(ctx, used, |it| near::one_edit(name, it)),
+    };
     let finding = match (resolved.binding, near.first()) {
-        (Binding::Unbound, Some(near)) if name.chars().count() > 2 => {
+        (Binding::Unbound, Some(near)) => {
             let text = format!("`{name}` is not in scope");
             offer(Finding::new("P246", used.range, text), used.range, Some(near))
         }
@@ -268,7 +305,7 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
 
 fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
     let name = &used.name;
-    let names = visible(ctx, used);
+    let names = visible(ctx, used, |it| near::may_be(name, it) || name.contains(it));
     let finding = Finding::new("P142", used.range, format!("no variable `{name}` is declared"));
     // `depth-1` is one name; a subtraction needs blanks.
     let dash = name.match_indices('-').map(|it| it.0).find(|at| {

@@ -5,6 +5,11 @@ pub(crate) fn one_edit(a: &str, b: &str) -> bool {
     distance(a, b, 1) == Some(1)
 }
 
+/// Whether a word is near enough to have been meant by another.
+pub(crate) fn may_be(word: &str, candidate: &str) -> bool {
+    nearest(word, [candidate]).is_some()
+}
+
 /// The candidate nearest to a word, if it is near enough to have been meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = match word.chars().count() {

@@ -67,10 +67,18 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         }
         ExprKind::Let { target: LetTarget::Record(names), value, .. } => outputs(ctx, names, value),
         ExprKind::Member { of, key } => outputs(ctx, std::slice::from_ref(key), of),
-        ExprKind::Parallel { mods, .. } => join(ctx, mods),
+        ExprKind::Parallel { mods, body } => {
+            join(ctx, mods);
+            one_memory(ctx, body);
+        }
         ExprKind::For(it) => {
             if it.parallel {
                 join(ctx, &it.mods);
+                if let [Stmt { kind: StmtKind::Expr(only), .. }] = it.body.stmts.as_slice() {
+                    if let Some(name) = persistent(ctx, only) {
+                        waits(ctx, name);
+                    }
+                }
             } else {
                 it.mods.iter().for_each(|it| unknown_modifier(ctx, it, "no modifier"));
             }
@@ -316,6 +324,37 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
     {
         let text = "`count:` only counts with the strategy \"any\"";
         ctx.push(Finding::new("P249", count.range, text));
+    }
+}
+
+/// The persistent agent whose session a statement runs directly.
+fn persistent<'a>(ctx: &Context<'_>, expr: &'a Expr) -> Option<&'a Ident> {
+    match &expr.kind {
+        ExprKind::Session(it) => {
+            it.agent.as_ref().filter(|name| ctx.program.agent(&name.name).is_some_and(|it| it.persists))
+        }
+        ExprKind::Let { value, .. } | ExprKind::Assign { value, .. } | ExprKind::Output { value, .. } => {
+            persistent(ctx, value)
+        }
+        _ => None,
+    }
+}
+
+fn waits(ctx: &mut Context<'_>, name: &Ident) {
+    let text = format!("sessions of `{}` share one memory and run one after the other here", name.name);
+    ctx.push(Finding::new("L403", name.range, text));
+}
+
+/// Branches that share an agent's memory.
+fn one_memory(ctx: &mut Context<'_>, body: &Body) {
+    let mut seen: Vec<&str> = Vec::new();
+    for stmt in &body.stmts {
+        let StmtKind::Expr(it) = &stmt.kind else { continue };
+        let Some(name) = persistent(ctx, it) else { continue };
+        if seen.contains(&name.name.as_str()) {
+            waits(ctx, name);
+        }
+        seen.push(&name.name);
     }
 }
 

@@ -18,14 +18,20 @@ use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use props::persist;
+
 use crate::hir::*;
 use crate::resolve::{Resolved, Resolver};
 use crate::scopes::Scopes;
 use crate::symbols::{Child, ProgramScope, Site, each_child, is_default, runs};
 use crate::{Chunk, Db, Diagnostic, FileState, SourceFile, queries};
 
-/// Lowers a file and everything it can call. Fails with the errors of the file and of the local files it uses.
+/// Lowers a file and everything it can call. Fails with the errors of the file and of the local files it uses; with none when
+/// the file has no text.
 pub fn bundle(db: &dyn Db, file: SourceFile) -> Result<Arc<Bundle>, Vec<Diagnostic>> {
+    if file.state(db) != FileState::Text {
+        return Err(Vec::new());
+    }
     let mut files = vec![file];
     files.extend(queries::program_scope(db, file).used.iter().copied());
     let errors: Vec<Diagnostic> = files
@@ -307,7 +313,7 @@ impl Lowerer<'_> {
                 let agent = Agent {
                     name: name.name.clone(),
                     src: self.src(stmt.range),
-                    persist: props::persist(&it.props),
+                    persist: persist(&it.props),
                     props: self.props(&it.props, &[], &id),
                 };
                 out.agents.entry(name.name.clone()).or_insert(agent);

@@ -26,7 +26,7 @@ pub(super) fn whole_number(value: &Expr) -> Option<u32> {
 }
 
 /// Where an agent's memory lives.
-pub(super) fn persist(props: &[Property]) -> Option<Persist> {
+pub(crate) fn persist(props: &[Property]) -> Option<Persist> {
     match &property(props, "persist")?.value {
         PropValue::Expr(it) => match &it.kind {
             ExprKind::Bool(false) | ExprKind::Null => None,

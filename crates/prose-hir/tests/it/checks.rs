@@ -582,6 +582,7 @@ resume: judge
   prompt: "Remember"
   context: { found, judge }
 output map = session: judge
+#                     ^^^^^ W011
   prompt: "Build the map"
   context: found
 "#,

@@ -6,4 +6,5 @@ mod codes;
 mod incremental;
 mod lowering;
 mod names;
+mod random;
 mod support;
