@@ -1,5 +1,6 @@
 //! What can be seen in a construct itself.
 
+use prose_model::codes::Severity;
 use prose_syntax::TextRange;
 
 use super::{Context, props};
@@ -74,10 +75,10 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         ExprKind::For(it) => {
             if it.parallel {
                 join(ctx, &it.mods);
-                if let [Stmt { kind: StmtKind::Expr(only), .. }] = it.body.stmts.as_slice() {
-                    if let Some(name) = persistent(ctx, only) {
-                        waits(ctx, name);
-                    }
+                if let [Stmt { kind: StmtKind::Expr(only), .. }] = it.body.stmts.as_slice()
+                    && let Some(name) = persistent(ctx, only)
+                {
+                    waits(ctx, name);
                 }
             } else {
                 it.mods.iter().for_each(|it| unknown_modifier(ctx, it, "no modifier"));
@@ -100,7 +101,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         }
         ExprKind::Try { catches, finally, .. } => {
             let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("try"));
-            if catches.is_empty() && finally.is_none() {
+            if catches.is_empty() && finally.is_none() && !is_broken(ctx, it.range) {
                 ctx.push(Finding::new("P149", word, "`try` needs a `catch:` or a `finally:`"));
             }
             for (name, body) in catches.iter().skip(1) {
@@ -109,7 +110,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             }
         }
         ExprKind::Choice { options, .. } => {
-            if options.is_empty() {
+            if options.is_empty() && !is_broken(ctx, it.range) {
                 let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("choice"));
                 ctx.push(Finding::new("P150", word, "`choice` has no options: add `option \"…\":` below"));
             }
@@ -156,6 +157,11 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             Child::Body(it) => stmts(ctx, &it.stmts, now),
         }
     }
+}
+
+/// Whether the parser has already reported an error there, so that what is missing may be missing because of it.
+fn is_broken(ctx: &Context<'_>, range: TextRange) -> bool {
+    ctx.findings.iter().any(|it| it.severity == Severity::Error && range.contains_range(it.range))
 }
 
 /// Whether a loop's body can leave the loop.

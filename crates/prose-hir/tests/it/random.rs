@@ -61,7 +61,7 @@ fn edits_at_random() {
                 1 => PIECES[numbers.below(PIECES.len())].to_owned(),
                 _ => format!("{}{}", PIECES[numbers.below(PIECES.len())], PIECES[numbers.below(PIECES.len())]),
             };
-            text.replace_range(from.max(0)..to.max(from), &with);
+            text.replace_range(from..to.max(from), &with);
             set(&mut db, &text);
             let source = file(&db, 0);
             let found = diagnostics(&db, source);
