@@ -136,7 +136,7 @@ impl Completions<'_> {
             Place::Modifiers(of, present) => self.modifiers(of, &present),
             Place::ModifierValue { of, name, quoted } => self.modifier_values(of, name.as_deref(), quoted),
             Place::Arguments(callee, present) => self.arguments(&callee, &present),
-            Place::Interpolation => self.variables(Rank::First),
+            Place::Variables => self.variables(Rank::First),
             Place::Member { path, at } => self.members(&path, at),
             Place::PatternKey(line) => self.pattern_keys(line),
         }

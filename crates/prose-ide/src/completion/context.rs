@@ -102,8 +102,8 @@ pub(crate) enum Place {
     ModifierValue { of: Modified, name: Option<String>, quoted: bool },
     /// An argument of this block or program, with the names that are there already.
     Arguments(String, Vec<String>),
-    /// A name inside `{…}` of a text.
-    Interpolation,
+    /// A name inside `{…}` of a text or in a list of patterns.
+    Variables,
     /// A key of what this path leads to; the path is a name and keys.
     Member { path: Vec<String>, at: TextSize },
     /// A key in `let { … }`; the offset is that of the line's start.
@@ -294,8 +294,8 @@ impl Finder<'_> {
             })
         });
         let place = match line_before {
-            Some(line) => self.in_line(line, before, line_index - 1),
-            None => self.at_line_start(column, line_index),
+            Some(line) => self.in_line(line, before, line_index - 1, (!word.is_empty()).then_some(before)),
+            None => self.at_line_start(column, line_index, (!word.is_empty()).then_some(before)),
         };
         let unfinished = match line_before {
             Some(line) => self.unfinished(line.column, line_index - 1, Some(line)),
@@ -364,7 +364,8 @@ impl Finder<'_> {
             place: Place::Nothing,
             word: TextRange::empty(offset),
             followed_by: None,
-            lookup: offset,
+            // The columns of its lines say nothing about the program's blocks.
+            lookup: tok.range.start(),
             unfinished: self.unfinished(line.column, line_index, Some(line)),
         };
 
@@ -385,7 +386,7 @@ impl Finder<'_> {
                     let path = path.split('.').map(str::to_owned).collect();
                     Place::Member { path, at: tok.range.start() }
                 } else {
-                    Place::Interpolation
+                    Place::Variables
                 };
             }
             return context;
@@ -394,7 +395,7 @@ impl Finder<'_> {
         // The whole content of a string that is a value from a list: `parallel ("any")`, `model: "opus"`.
         if tok.kind == SyntaxKind::STRING {
             let end = if text::is_terminated(tok.kind, token) { token.len() - 1 } else { token.trim_end().len().max(inner) };
-            let place = match self.in_line(line, i, line_index) {
+            let place = match self.in_line(line, i, line_index, None) {
                 Place::Modifiers(of, _) => Place::ModifierValue { of, name: None, quoted: true },
                 Place::ModifierValue { of, name, .. } => Place::ModifierValue { of, name, quoted: true },
                 Place::PropertyValue(key) => Place::QuotedValue(key),
@@ -449,12 +450,13 @@ impl Finder<'_> {
             .copied()
     }
 
-    fn at_line_start(&self, column: u32, line_index: usize) -> Place {
+    /// `own` is the token that is being completed, if there is one.
+    fn at_line_start(&self, column: u32, line_index: usize, own: Option<usize>) -> Place {
         let body = self.enclosing(column, line_index).find_map(|(_, line)| self.body_of(line));
         let present = || -> Vec<String> {
             self.siblings_above(column, line_index)
                 .chain(self.siblings_below(column, line_index))
-                .filter(|line| self.kind(line.start + 1) == Some(SyntaxKind::COLON))
+                .filter(|line| self.kind(line.start + 1) == Some(SyntaxKind::COLON) && Some(line.start) != own)
                 .map(|line| self.word(line.start).to_owned())
                 .collect()
         };
@@ -576,10 +578,10 @@ impl Finder<'_> {
     // ---- inside a line -----------------------------------------------------------------------------
 
     /// The place after the tokens of `line` that are before index `end`.
-    fn in_line(&self, line: Line, end: usize, line_index: usize) -> Place {
+    fn in_line(&self, line: Line, end: usize, line_index: usize, own: Option<usize>) -> Place {
         let start = line.start;
         if end <= start {
-            return self.at_line_start(line.column, line_index);
+            return self.at_line_start(line.column, line_index, own);
         }
         let last = end - 1;
         let (last_kind, last_word) = (self.toks[last].kind, self.word(last));
@@ -591,7 +593,7 @@ impl Finder<'_> {
             };
         }
         if let Some(&open) = self.open_brackets(start, end).last() {
-            return self.in_bracket(line, open, end, line_index);
+            return self.in_bracket(line, open, end, line_index, own);
         }
         // Agents: `session:`, `resume:`, `session name:`.
         if last_kind == SyntaxKind::COLON {
@@ -736,7 +738,7 @@ impl Finder<'_> {
         }
     }
 
-    fn in_bracket(&self, line: Line, open: usize, end: usize, line_index: usize) -> Place {
+    fn in_bracket(&self, line: Line, open: usize, end: usize, line_index: usize, own: Option<usize>) -> Place {
         let start = line.start;
         let last = end - 1;
         let last_kind = self.toks[last].kind;
@@ -753,9 +755,6 @@ impl Finder<'_> {
                 .map(|i| self.word(i - 1))
                 .filter(|key| has_session && is_property(key))
         };
-        if own_line && enclosing == Some(Body::Permissions) {
-            return Place::Nothing;
-        }
         let after_separator = matches!(
             last_kind,
             SyntaxKind::COMMA | SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE | SyntaxKind::COLON
@@ -770,8 +769,11 @@ impl Finder<'_> {
                 | SyntaxKind::LTEQ
                 | SyntaxKind::GTEQ
         ) || matches!(self.word(last), "and" | "or" | "not");
+        if own_line && enclosing == Some(Body::Permissions) {
+            return if after_separator { Place::Variables } else { Place::Nothing };
+        }
         match self.toks[open].kind {
-            SyntaxKind::L_PAREN => self.in_parentheses(line, open, end, after_separator),
+            SyntaxKind::L_PAREN => self.in_parentheses(line, open, end, after_separator, own),
             SyntaxKind::L_BRACE if open == start + 1 && matches!(self.word(start), "let" | "const") => {
                 let range = TextRange::new(self.toks[start].range.start(), self.toks[line.end - 1].range.end());
                 if after_separator { Place::PatternKey(range) } else { Place::Nothing }
@@ -794,7 +796,7 @@ impl Finder<'_> {
         }
     }
 
-    fn in_parentheses(&self, line: Line, open: usize, end: usize, after_separator: bool) -> Place {
+    fn in_parentheses(&self, line: Line, open: usize, end: usize, after_separator: bool, own: Option<usize>) -> Place {
         let start = line.start;
         let last = end - 1;
         // Names given already: `k:` at this bracket's depth.
@@ -805,7 +807,7 @@ impl Finder<'_> {
             match self.toks[at].kind {
                 SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
                 SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth -= 1,
-                SyntaxKind::COLON if depth == 0 => present.push(self.word(at - 1).to_owned()),
+                SyntaxKind::COLON if depth == 0 && Some(at - 1) != own => present.push(self.word(at - 1).to_owned()),
                 _ => {}
             }
             if depth < 0 {

@@ -306,6 +306,8 @@ fn interpolations() {
         ],
         expect!["variable: topic"],
     );
+    // Not closed yet, its lines at column 0.
+    check("block f(topic):\n  session \"x\"\n    prompt: \"\"\"\nabout\n{to$0", expect!["parameter: topic"]);
     check_apply("let topic = \"x\"\nsession \"about {to$0} now\"\n", "topic", true, expect![[r#"
         let topic = "x"
         session "about {topic} now"
@@ -383,6 +385,10 @@ fn property_keys() {
         "property: backoff context permissions persist retry skills"
     ]);
     check("agent a:\n  mo$0\n", expect!["property: backoff context model permissions persist prompt retry skills"]);
+    // The key at the cursor is no obstacle to itself.
+    check("agent a:\n  mo$0del: opus\n  prompt: \"x\"\n", expect![
+        "property: backoff context model permissions persist retry skills"
+    ]);
     check("session \"x\"\n  $0", expect!["property: backoff context model permissions prompt retry skills"]);
     check("session \"x\"\n  context: []\n  pro$0\n", expect!["property: backoff model permissions prompt retry skills"]);
     check("let r = session \"x\"\n  $0\n", expect!["property: backoff context model permissions prompt retry skills"]);
@@ -438,7 +444,8 @@ fn permissions() {
     check("agent a:\n  permissions:\n    bash: deny\n    $0\n", expect!["property: execute network read write"]);
     check("agent a:\n  permissions:\n    bash: $0\n", expect!["value: allow deny prompt"]);
     check("session \"x\"\n  permissions:\n    network: al$0\n", expect!["value: allow deny prompt"]);
-    check_none("agent a:\n  permissions:\n    read: [$0]\n");
+    check("const docs = \"*.md\"\nagent a:\n  permissions:\n    read: [$0]\n", expect!["constant: docs"]);
+    check_none("const docs = \"*.md\"\nagent a:\n  permissions:\n    read: [\"$0\"]\n");
 }
 
 // ---- modifiers -------------------------------------------------------------------------------------
