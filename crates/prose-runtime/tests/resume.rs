@@ -234,11 +234,23 @@ fn end_state(project: &Project, result: &RunResult) -> EndState {
     files.retain(|name, _| {
         name.starts_with("bindings/") || name.starts_with("agents/") || name.starts_with("imports/")
     });
-    EndState {
-        status: result.status,
-        outputs: outputs(result),
-        files,
+    // Archived memory lies in a folder named after the run; state.md of called programs holds times.
+    let files = files
+        .into_iter()
+        .filter(|(name, _)| !name.ends_with("state.md"))
+        .map(|(name, text)| (name.replace(result.run_id.as_str(), "RUN"), text))
+        .collect();
+    EndState { status: result.status, outputs: outputs(result), files }
+}
+
+#[track_caller]
+fn assert_same(found: &EndState, expected: &EndState, stop: u64) {
+    let names = |state: &EndState| state.files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(found), names(expected), "after record {stop}");
+    for (name, text) in &expected.files {
+        assert_eq!(&found.files[name], text, "{name} after record {stop}");
     }
+    assert_eq!(found, expected, "after record {stop}");
 }
 
 fn answered(project: &Project, run: &prose_model::RunId) -> (u64, HashSet<EffectId>) {
@@ -276,45 +288,140 @@ async fn killed_run(
     (run_id, tally(&asked))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_after_every_record_and_resumed_it_ends_the_same() {
-    let project = Project::new(EVERYTHING);
-    let whole = project.run(MOCK).await;
-    assert_eq!(whole.status, RunStatus::Completed, "{whole:?}");
-    let expected = end_state(&project, &whole);
-    let (records, all) = answered(&project, &whole.run_id);
-    assert!(
-        records > 120 && all.len() > 40,
-        "{records} records, {} outcomes",
-        all.len()
-    );
+/// Kills a run after every record of its journal and resumes it each time.
+async fn check_every_kill(project: &Project, mock: &str, least: u64) {
+    let whole = project.run(mock).await;
+    let expected = end_state(project, &whole);
+    let (records, all) = answered(project, &whole.run_id);
+    assert!(records > least, "{records} records, {whole:?}");
 
     for stop in 2..=records {
-        let (run_id, before) = killed_run(&project, MOCK, stop).await;
-        let (at_kill, known) = answered(&project, &run_id);
+        let (run_id, before) = killed_run(project, mock, stop).await;
+        let (at_kill, known) = answered(project, &run_id);
         assert_eq!(at_kill, stop);
         let engine = project.engine();
-        let (backend, asked) = Counting::wrap(simulate(&engine, MOCK));
+        let (backend, asked) = Counting::wrap(simulate(&engine, mock));
         let mut request = resume_request(&run_id);
         request.backend = Some(backend);
         let mut handle = engine.resume(request).await.unwrap();
         let events = all_events(&mut handle).await;
         let result = handle.join().await.unwrap();
-        assert_eq!(end_state(&project, &result), expected, "after record {stop}");
+        assert_same(&end_state(project, &result), &expected, stop);
         assert_complete(&events);
-        let after = tally(&asked);
-        for (id, times) in &after {
-            assert!(
-                !known.contains(id),
-                "{id} was asked again although answered, after record {stop}"
-            );
+        for (id, times) in &tally(&asked) {
+            assert!(!known.contains(id), "{id} was asked again although answered, after record {stop}");
             assert_eq!(*times, 1, "{id}");
-            assert!(before.get(id).is_none_or(|times| *times == 1), "{id}");
         }
         assert!(before.values().all(|times| *times == 1));
-        let (_, outcomes) = answered(&project, &run_id);
+        let (_, outcomes) = answered(project, &run_id);
         assert_eq!(outcomes, all, "after record {stop}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_after_every_record_and_resumed_it_ends_the_same() {
+    check_every_kill(&Project::new(EVERYTHING), MOCK, 120).await;
+}
+
+/// What the other program lacks: called programs, memory that starts afresh, memory as a value, a cancel scope whose
+/// `finally` runs into its deadline, large results, destructuring, a failure at the end.
+const MORE: &str = r#"use "helper.prose" as helper
+
+agent critic:
+  persist: true
+  prompt: "You are strict."
+
+agent keeper:
+  persist: project
+  prompt: "You keep."
+
+session: critic
+  prompt: "first"
+resume: critic
+  prompt: "second"
+session: critic
+  prompt: "afresh"
+resume: keeper
+  prompt: "keep this"
+let told = session "What does the critic know"
+  context: critic
+let known = critic
+
+parallel ("first"):
+  a = session "quick"
+  do:
+    try:
+      session "slow"
+    finally:
+      session "endless clean-up"
+      session "never reached"
+session "much later"
+
+let big = session "long list"
+let { name, size } = session "a record"
+for item in big:
+  if item == "- none":
+    session "unreachable"
+let sum = size + 1
+let answer = helper(topic: "bees {name} {sum}")
+parallel for part in ["p", "q"]:
+  helper(topic: part)
+output answer = answer
+output known = known
+throw "in the end"
+"#;
+
+const HELPER: &str = r#"input topic: "What"
+agent inner:
+  persist: true
+  prompt: "You help."
+resume: inner
+  prompt: "think about {topic}"
+let said = resume: inner
+  prompt: "answer about {topic}"
+output said = said
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_for_called_programs_memory_deadlines_and_failures() {
+    let lines: String = (0..600).map(|n| format!("- entry {n}\n")).collect();
+    let mock = format!(
+        r#"
+[[session]]
+prompt = "^slow"
+delay_ms = 900000
+[[session]]
+prompt = "^endless"
+delay_ms = 900000
+[[session]]
+prompt = "^much later"
+delay_ms = 3600000
+[[session]]
+prompt = "^long"
+reply = '''
+{lines}'''
+[[session]]
+prompt = "a record"
+reply = "Name: Ann\nSize: 41"
+[[session]]
+prompt = "think about q"
+delay_ms = 5
+"#
+    );
+    let project = Project::new(MORE);
+    std::fs::write(project.root().join("helper.prose"), HELPER).unwrap();
+    let whole = project.run(&mock).await;
+    assert_eq!(whole.status, RunStatus::Failed);
+    assert_eq!(whole.error.as_ref().map(|error| error.message.as_str()), Some("in the end"), "{whole:?}");
+    let outputs = outputs(&whole);
+    assert_eq!(outputs["known"], "## Segment 1 Summary\n\n- afresh: [simulated] afresh\n");
+    assert!(outputs["answer"].contains("answer about bees Ann 411"), "{outputs:?}");
+    let dir = RunDir::find(project.root(), &whole.run_id).unwrap();
+    let deadlines = read_journal(&dir.journal()).unwrap().records.into_iter().filter(|record| {
+        matches!(&record.body, RecordBody::Cancel { what: prose_model::CancelWhat::Deadline(_) })
+    });
+    assert_eq!(deadlines.count(), 1);
+    check_every_kill(&project, &mock, 60).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
