@@ -35,6 +35,7 @@ struct Log {
     cancelled: Mutex<u32>,
     stopped: Mutex<u32>,
     answers: Mutex<Vec<(EffectId, Value)>>,
+    answered: tokio::sync::Notify,
 }
 
 impl Control for Log {
@@ -49,6 +50,7 @@ impl Control for Log {
             return Err(RunError("not one of the options".into()));
         }
         self.answers.lock().unwrap().push((request.clone(), value));
+        self.answered.notify_one();
         Ok(())
     }
 }
@@ -496,6 +498,7 @@ async fn the_client_is_asked_for_inputs() {
     // The question blocks nothing else.
     assert_eq!(client.text(A).await, "session \"hello\"\n");
     client.reply(&request, json!({ "value": "red" })).await;
+    scripted.log(&run).answered.notified().await;
     scripted.emit(&run, input_started("q2", "size", &[]));
     let request = client.next("prose/input").await;
     assert_eq!(request["params"].get("options"), None);
