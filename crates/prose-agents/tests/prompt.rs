@@ -13,6 +13,7 @@ fn request() -> SessionRequest {
         agent: "critic".into(),
         persist: Persist::Execution,
         namespace: String::new(),
+        program: Vec::new(),
         mode: MemoryMode::Resume,
     };
     let item = |label: &str, value| ContextItem {

@@ -153,6 +153,9 @@ pub struct MemoryRequest {
     pub persist: Persist,
     /// Namespace of an imported program (`{handle}--{slug}`); empty for the entry.
     pub namespace: String,
+    /// Path of program calls that it runs in, as in [`BindingRef::program`]: memory that dies with the run lies there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<String>,
     /// Whether memory is loaded (`resume:`) or archived first (`session:`).
     pub mode: MemoryMode,
 }

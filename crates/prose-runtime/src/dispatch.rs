@@ -132,7 +132,7 @@ impl Driver {
                 let place = self
                     .setup
                     .roots
-                    .locate(&self.run.dir, &[], memory)
+                    .locate(&self.run.dir, &memory.program, memory)
                     .map_err(state)?;
                 let text = place.read().map_err(state)?;
                 return Ok(Decoded::Memory(text.map_or(Value::Null, Value::text)));

@@ -380,6 +380,7 @@ resume: inner
 let said = resume: inner
   prompt: "answer about {topic}"
 output said = said
+output memo = inner
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -415,7 +416,9 @@ delay_ms = 5
     assert_eq!(whole.error.as_ref().map(|error| error.message.as_str()), Some("in the end"), "{whole:?}");
     let outputs = outputs(&whole);
     assert_eq!(outputs["known"], "## Segment 1 Summary\n\n- afresh: [simulated] afresh\n");
-    assert!(outputs["answer"].contains("answer about bees Ann 411"), "{outputs:?}");
+    let answer = &outputs["answer"];
+    assert!(answer.contains("answer about bees Ann 411"), "{answer}");
+    assert!(answer.contains("- think about bees Ann 411: [simulated] think"), "{answer}");
     let dir = RunDir::find(project.root(), &whole.run_id).unwrap();
     let deadlines = read_journal(&dir.journal()).unwrap().records.into_iter().filter(|record| {
         matches!(&record.body, RecordBody::Cancel { what: prose_model::CancelWhat::Deadline(_) })

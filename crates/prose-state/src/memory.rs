@@ -336,6 +336,7 @@ mod tests {
             agent: "captain".into(),
             persist,
             namespace: namespace.into(),
+            program: Vec::new(),
             mode: MemoryMode::Resume,
         }
     }

@@ -332,6 +332,7 @@ impl Eval<'_> {
             agent: name.into(),
             persist,
             namespace,
+            program: self.instance.path.clone(),
             mode: MemoryMode::Read,
         }))
     }
