@@ -340,6 +340,14 @@ async fn used_files_are_found_on_disk_and_followed() {
     client
         .wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] != json!([]))
         .await;
+    // A client that doesn't watch files: what a save may have brought is looked at anyway.
+    std::fs::write(root.join("lib/helpers.prose"), "agent helper:\n  model: opus\n").unwrap();
+    client
+        .notify("textDocument/didSave", json!({ "textDocument": { "uri": main } }))
+        .await;
+    client
+        .wait(|m| m["params"]["uri"] == json!(main) && m["params"]["diagnostics"] == json!([]))
+        .await;
 }
 
 #[tokio::test]
