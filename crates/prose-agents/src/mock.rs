@@ -50,6 +50,9 @@ pub struct Defaults {
     pub reply: Option<String>,
     /// What an unmatched input is answered with; `[simulated] {name}` where absent. Placeholder: `{name}`.
     pub input: Option<String>,
+    /// Leaves an unmatched input to the person who runs the program, in place of making an answer up.
+    #[serde(default)]
+    pub ask: bool,
     /// How long an unmatched session takes, in milliseconds.
     pub delay_ms: Option<u64>,
     /// What an unmatched session uses.

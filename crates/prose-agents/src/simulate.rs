@@ -428,6 +428,9 @@ impl InputSource for Simulate {
         if let Some(rule) = rule {
             return Some(rule.value.clone());
         }
+        if self.mock.defaults.ask {
+            return None;
+        }
         if let Some(template) = &self.mock.defaults.input {
             return Some(Value::text(fill(template, |key| {
                 (key == "name").then(|| request.name.to_string())

@@ -281,6 +281,12 @@ async fn decodings_and_inputs() {
     };
     assert_eq!(input(&sim, "topic").await, Some(Value::text("bees")));
     assert_eq!(input(&sim, "other").await, Some(Value::text("[simulated] other")));
+    let asking = Simulate::new(
+        MockFile::parse(&format!("[defaults]\nask = true\n{mock}")).unwrap(),
+        false,
+    );
+    assert_eq!(input(&asking, "topic").await, Some(Value::text("bees")));
+    assert_eq!(input(&asking, "other").await, None);
     let strict = Simulate::replay(MockFile::parse(mock).unwrap(), false);
     assert_eq!(input(&strict, "other").await, None);
 }

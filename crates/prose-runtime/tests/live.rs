@@ -498,6 +498,84 @@ resume: keeper
 }
 
 #[tokio::test]
+async fn memory_that_another_process_uses_is_waited_for() {
+    let program = r#"agent keeper:
+  persist: project
+  prompt: "You keep."
+
+parallel:
+  resume: keeper
+    prompt: "write this"
+  session "gate"
+"#;
+    let project = Project::new(program);
+    let roots = prose_state::MemoryRoots {
+        project_root: project.root().to_owned(),
+        home: None,
+        inside_run: false,
+    };
+    let request = prose_model::MemoryRequest {
+        agent: "keeper".into(),
+        persist: prose_model::Persist::Project,
+        namespace: String::new(),
+        program: Vec::new(),
+        mode: prose_model::MemoryMode::Resume,
+    };
+    let anywhere = prose_state::RunDir::at(project.root()).unwrap();
+    let memory = roots.locate(&anywhere, &[], &request).unwrap();
+    let lock = memory.lock().unwrap();
+
+    let scripted = Scripted::new(Delivery::Files);
+    let handle = start_hanging(&project, &project.engine(), &scripted).await;
+    // The keeper comes first in issue order: were it not held up, it would have been seen first.
+    assert_eq!(scripted.seen(), ["gate"]);
+    scripted.gate.notify_one();
+    drop(lock);
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Completed);
+    assert_eq!(memory.read().unwrap().as_deref(), Some("write this\n"));
+}
+
+#[tokio::test]
+async fn no_more_sessions_at_once_than_allowed() {
+    let project = Project::new("parallel for n in [1, 2, 3, 4, 5]:\n  session \"gate {n}\"\n");
+    let scripted = Scripted::new(Delivery::Plain);
+    let engine = project.engine();
+    let request = prose_runtime::RunRequest {
+        bundle: project.bundle(),
+        program: "main.prose".into(),
+        inputs: IndexMap::new(),
+        options: prose_model::RunOptions {
+            max_parallel: Some(2),
+            ..Default::default()
+        },
+        backend: scripted.backend(),
+        attach: Attach::default(),
+    };
+    let handle = engine.start(request).await.unwrap();
+    let summary = |dir: &std::path::Path| {
+        let dir = prose_state::RunDir::at(dir).unwrap();
+        let records = prose_state::read_journal(&dir.journal()).unwrap().records;
+        let count = |kind: &str| {
+            records
+                .iter()
+                .filter(|record| serde_json::to_value(&record.body).unwrap()["t"] == kind)
+                .count()
+        };
+        (count("started"), count("outcome"))
+    };
+    for _ in 0..5 {
+        scripted.hanging.notified().await;
+        // Whatever moment this catches, two run at most.
+        let (started, done) = summary(handle.dir());
+        assert!(started <= done + 2, "{started} started, {done} done");
+        scripted.gate.notify_one();
+    }
+    let dir = handle.dir().to_owned();
+    assert_eq!(handle.join().await.unwrap().status, RunStatus::Completed);
+    assert_eq!(summary(&dir), (5, 5));
+}
+
+#[tokio::test]
 async fn a_session_of_an_earlier_process_is_found_again_or_spawned_again() {
     for (task, expected) in [("gate", "found again"), ("gate lost", "gate lost passed")] {
         let project = Project::new(&format!("output x = session \"{task}\"\n"));
@@ -618,6 +696,39 @@ async fn the_first_valid_answer_wins() {
     assert_eq!(
         control.answer(&"main/0".into(), text("x")),
         Err(AnswerError::Over)
+    );
+}
+
+#[tokio::test]
+async fn simulated_runs_can_ask_too() {
+    let project = Project::new(ASKS);
+    let engine = project.engine();
+    let attach = Attach {
+        inputs: InputMode::Ask,
+        ..Attach::default()
+    };
+    let mock = "[defaults]\nask = true\n[[input]]\nname = \"why\"\nvalue = \"so\"\n";
+    let mut handle = project.start_with(&engine, simulate(&engine, mock), attach).await;
+    let mut events = handle.take_events().unwrap();
+    while let Some(item) = events.next().await {
+        let StreamItem::Event(event) = item else {
+            panic!("a gap")
+        };
+        if let Event::InputStarted { effect, name, .. } = &event.event
+            && name == "who"
+        {
+            handle.answer(effect, text("Bob")).unwrap();
+        }
+    }
+    assert_eq!(
+        outputs(&handle.join().await.unwrap())["x"],
+        "Bob so [simulated] go"
+    );
+
+    let result = project.run(mock).await;
+    assert_eq!(
+        (result.status, result.waiting[0].name.as_str()),
+        (RunStatus::Waiting, "who")
     );
 }
 

@@ -240,7 +240,11 @@ fn end_state(project: &Project, result: &RunResult) -> EndState {
         .filter(|(name, _)| !name.ends_with("state.md"))
         .map(|(name, text)| (name.replace(result.run_id.as_str(), "RUN"), text))
         .collect();
-    EndState { status: result.status, outputs: outputs(result), files }
+    EndState {
+        status: result.status,
+        outputs: outputs(result),
+        files,
+    }
 }
 
 #[track_caller]
@@ -309,7 +313,10 @@ async fn check_every_kill(project: &Project, mock: &str, least: u64) {
         assert_same(&end_state(project, &result), &expected, stop);
         assert_complete(&events);
         for (id, times) in &tally(&asked) {
-            assert!(!known.contains(id), "{id} was asked again although answered, after record {stop}");
+            assert!(
+                !known.contains(id),
+                "{id} was asked again although answered, after record {stop}"
+            );
             assert_eq!(*times, 1, "{id}");
         }
         assert!(before.values().all(|times| *times == 1));
@@ -413,16 +420,35 @@ delay_ms = 5
     std::fs::write(project.root().join("helper.prose"), HELPER).unwrap();
     let whole = project.run(&mock).await;
     assert_eq!(whole.status, RunStatus::Failed);
-    assert_eq!(whole.error.as_ref().map(|error| error.message.as_str()), Some("in the end"), "{whole:?}");
+    assert_eq!(
+        whole.error.as_ref().map(|error| error.message.as_str()),
+        Some("in the end"),
+        "{whole:?}"
+    );
     let outputs = outputs(&whole);
-    assert_eq!(outputs["known"], "## Segment 1 Summary\n\n- afresh: [simulated] afresh\n");
+    assert_eq!(
+        outputs["known"],
+        "## Segment 1 Summary\n\n- afresh: [simulated] afresh\n"
+    );
     let answer = &outputs["answer"];
     assert!(answer.contains("answer about bees Ann 411"), "{answer}");
-    assert!(answer.contains("- think about bees Ann 411: [simulated] think"), "{answer}");
+    assert!(
+        answer.contains("- think about bees Ann 411: [simulated] think"),
+        "{answer}"
+    );
     let dir = RunDir::find(project.root(), &whole.run_id).unwrap();
-    let deadlines = read_journal(&dir.journal()).unwrap().records.into_iter().filter(|record| {
-        matches!(&record.body, RecordBody::Cancel { what: prose_model::CancelWhat::Deadline(_) })
-    });
+    let deadlines = read_journal(&dir.journal())
+        .unwrap()
+        .records
+        .into_iter()
+        .filter(|record| {
+            matches!(
+                &record.body,
+                RecordBody::Cancel {
+                    what: prose_model::CancelWhat::Deadline(_)
+                }
+            )
+        });
     assert_eq!(deadlines.count(), 1);
     check_every_kill(&project, &mock, 60).await;
 }
