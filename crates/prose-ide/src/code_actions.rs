@@ -7,18 +7,31 @@ use crate::types::{CodeAction, CodeActionKind, FileRange, TextEdit};
 use crate::{code_lens, diagnostics, tree};
 
 pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRange) -> Vec<CodeAction> {
-    let Some(text) = tree::text(db, file) else { return Vec::new() };
+    let Some(text) = tree::text(db, file) else {
+        return Vec::new();
+    };
     let range = TextRange::new(tree::clamp(&text, range.start()), tree::clamp(&text, range.end()));
-    let fixes = diagnostics::diagnostics(db, file).into_iter().filter_map(|found| {
-        // Touching is enough: the cursor stands behind a word as often as in it.
-        found.range.intersect(range)?;
-        let fix = found.fix?;
-        let edits = fix.edits.into_iter().map(|(range, insert)| TextEdit { range, insert }).collect();
-        Some(CodeAction {
-            title: fix.title,
-            kind: CodeActionKind::QuickFix { code: found.code, diagnostic: found.range, edits, file },
-        })
-    });
+    let fixes = diagnostics::diagnostics(db, file)
+        .into_iter()
+        .filter_map(|found| {
+            // Touching is enough: the cursor stands behind a word as often as in it.
+            found.range.intersect(range)?;
+            let fix = found.fix?;
+            let edits = fix
+                .edits
+                .into_iter()
+                .map(|(range, insert)| TextEdit { range, insert })
+                .collect();
+            Some(CodeAction {
+                title: fix.title,
+                kind: CodeActionKind::QuickFix {
+                    code: found.code,
+                    diagnostic: found.range,
+                    edits,
+                    file,
+                },
+            })
+        });
     let mut actions: Vec<CodeAction> = Vec::new();
     for fix in fixes {
         if !actions.contains(&fix) {
@@ -26,10 +39,10 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
         }
     }
     if code_lens::first_executable(db, file).is_some() {
-        actions.extend(
-            code_lens::commands(file)
-                .map(|command| CodeAction { title: command.title().to_owned(), kind: CodeActionKind::Run(command) }),
-        );
+        actions.extend(code_lens::commands(file).map(|command| CodeAction {
+            title: command.title().to_owned(),
+            kind: CodeActionKind::Run(command),
+        }));
     }
     actions
 }
@@ -46,11 +59,19 @@ mod tests {
     fn check(fixture: &str, expect: Expect) {
         let setup = setup(fixture);
         let position = setup.position();
-        let range = FileRange { file: position.file, range: TextRange::empty(position.offset) };
+        let range = FileRange {
+            file: position.file,
+            range: TextRange::empty(position.offset),
+        };
         let mut out = String::new();
         for action in setup.analysis.code_actions(range).unwrap() {
             match action.kind {
-                CodeActionKind::QuickFix { code, mut edits, file, .. } => {
+                CodeActionKind::QuickFix {
+                    code,
+                    mut edits,
+                    file,
+                    ..
+                } => {
                     let mut text = setup.text(file).to_owned();
                     edits.sort_by_key(|it| std::cmp::Reverse(it.range.start()));
                     for edit in edits {
@@ -68,26 +89,35 @@ mod tests {
 
     #[test]
     fn run_is_offered_everywhere() {
-        check("session \"x\"\n\n\n$0", expect![[r#"
+        check(
+            "session \"x\"\n\n\n$0",
+            expect![[r#"
             ▶ Run simulated=false
             ▷ Run simulated simulated=true
-        "#]]);
+        "#]],
+        );
         check("block f:\n  ses$0sion \"x\"\n", expect![""]);
     }
 
     #[test]
     fn fixes_at_the_cursor() {
-        check("agent writer:\n  model: opus\nsession: wri$0tr\n", expect![[r#"
+        check(
+            "agent writer:\n  model: opus\nsession: wri$0tr\n",
+            expect![[r#"
             E007 Replace with `writer`
             agent writer:
               model: opus
             session: writer
             ▶ Run simulated=false
             ▷ Run simulated simulated=true
-        "#]]);
-        check("agent writer:\n  model: opus\nsession: writr\nsession \"$0x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent writer:\n  model: opus\nsession: writr\nsession \"$0x\"\n",
+            expect![[r#"
             ▶ Run simulated=false
             ▷ Run simulated simulated=true
-        "#]]);
+        "#]],
+        );
     }
 }

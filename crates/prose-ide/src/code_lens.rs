@@ -8,13 +8,23 @@ use crate::tree;
 use crate::types::{CodeLens, RunCommand};
 
 pub(crate) fn code_lenses(db: &RootDatabase, file: FileId) -> Vec<CodeLens> {
-    let Some(range) = first_executable(db, file) else { return Vec::new() };
-    commands(file).map(|command| CodeLens { range, title: command.title().to_owned(), command }).collect()
+    let Some(range) = first_executable(db, file) else {
+        return Vec::new();
+    };
+    commands(file)
+        .map(|command| CodeLens {
+            range,
+            title: command.title().to_owned(),
+            command,
+        })
+        .collect()
 }
 
 /// The ways to run a file.
 pub(crate) fn commands(file: FileId) -> impl Iterator<Item = RunCommand> {
-    [false, true].into_iter().map(move |simulated| RunCommand { file, simulated })
+    [false, true]
+        .into_iter()
+        .map(move |simulated| RunCommand { file, simulated })
 }
 
 /// The first statement that does something; in a file that only asks for inputs the first of these. A library of agents
@@ -23,7 +33,9 @@ pub(crate) fn first_executable(db: &RootDatabase, file: FileId) -> Option<TextRa
     let source = tree::source(db, file)?;
     let mut input = None;
     for piece in tree::pieces(db, source) {
-        let statements = SourceFile::cast(piece.root.clone()).into_iter().flat_map(|it| it.statements());
+        let statements = SourceFile::cast(piece.root.clone())
+            .into_iter()
+            .flat_map(|it| it.statements());
         for statement in statements {
             let range = piece.up(statement.syntax().text_range());
             match statement {
@@ -51,7 +63,10 @@ mod tests {
         let shown: Vec<String> = lenses
             .into_iter()
             .map(|it| {
-                let place = setup.place(FileRange { file, range: it.range });
+                let place = setup.place(FileRange {
+                    file,
+                    range: it.range,
+                });
                 format!("{place} {} simulated={}", it.title, it.command.simulated)
             })
             .collect();
@@ -60,20 +75,32 @@ mod tests {
 
     #[test]
     fn first_statement_that_runs() {
-        check("# x\nuse \"a/b\"\nagent a:\n  model: opus\ninput t: \"?\"\nlet x = session \"y\"\nsession \"z\"\n", expect![[r#"
+        check(
+            "# x\nuse \"a/b\"\nagent a:\n  model: opus\ninput t: \"?\"\nlet x = session \"y\"\nsession \"z\"\n",
+            expect![[r#"
             /main.prose:6:1 ▶ Run simulated=false
-            /main.prose:6:1 ▷ Run simulated simulated=true"#]]);
-        check("session \"x\"\n", expect![[r#"
+            /main.prose:6:1 ▷ Run simulated simulated=true"#]],
+        );
+        check(
+            "session \"x\"\n",
+            expect![[r#"
             /main.prose:1:1 ▶ Run simulated=false
-            /main.prose:1:1 ▷ Run simulated simulated=true"#]]);
-        check("input t: \"?\"\n", expect![[r#"
+            /main.prose:1:1 ▷ Run simulated simulated=true"#]],
+        );
+        check(
+            "input t: \"?\"\n",
+            expect![[r#"
             /main.prose:1:1 ▶ Run simulated=false
-            /main.prose:1:1 ▷ Run simulated simulated=true"#]]);
+            /main.prose:1:1 ▷ Run simulated simulated=true"#]],
+        );
     }
 
     #[test]
     fn libraries_and_empty_files_have_none() {
-        check("agent a:\n  model: opus\nblock f:\n  session \"x\"\n", expect![""]);
+        check(
+            "agent a:\n  model: opus\nblock f:\n  session \"x\"\n",
+            expect![""],
+        );
         check("# nothing\n", expect![""]);
         check("", expect![""]);
     }

@@ -88,7 +88,9 @@ pub(crate) fn completion(
     position: FilePosition,
     config: CompletionConfig,
 ) -> Vec<CompletionItem> {
-    let Some(source) = tree::source(db, position.file) else { return Vec::new() };
+    let Some(source) = tree::source(db, position.file) else {
+        return Vec::new();
+    };
     let text = source.text(db);
     let offset = tree::clamp(&text, position.offset);
     let pieces = tree::pieces_around(db, source, offset);
@@ -100,18 +102,27 @@ pub(crate) fn completion(
             && local <= piece.root.text_range().end()
         {
             // A comment reaches to the end of its line, the cursor behind it included.
-            in_comment |= piece.root.token_at_offset(local).any(|token| {
-                token.kind() == SyntaxKind::COMMENT && token.text_range().start() < local
-            });
+            in_comment |= piece
+                .root
+                .token_at_offset(local)
+                .any(|token| token.kind() == SyntaxKind::COMMENT && token.text_range().start() < local);
         }
     }
     if in_comment {
         return Vec::new();
     }
     let context = Context::new(&text, &tokens, offset);
-    let mut out = Completions { db, source, text: &text, context, config, items: Vec::new() };
+    let mut out = Completions {
+        db,
+        source,
+        text: &text,
+        context,
+        config,
+        items: Vec::new(),
+    };
     out.complete();
-    out.items.sort_by(|a, b| (&a.sort_text, &a.label).cmp(&(&b.sort_text, &b.label)));
+    out.items
+        .sort_by(|a, b| (&a.sort_text, &a.label).cmp(&(&b.sort_text, &b.label)));
     out.items
 }
 
@@ -119,7 +130,11 @@ impl Completions<'_> {
     fn complete(&mut self) {
         match self.context.place.clone() {
             Place::Nothing => {}
-            Place::Statement { top_level, branches, continuations } => {
+            Place::Statement {
+                top_level,
+                branches,
+                continuations,
+            } => {
                 self.statement(top_level, branches, &continuations);
             }
             Place::Options => self.option(),
@@ -144,7 +159,9 @@ impl Completions<'_> {
 
     fn add(&mut self, proposal: Proposal) {
         let insert = proposal.insert.unwrap_or_else(|| proposal.label.clone());
-        let snippet = proposal.snippet.filter(|snippet| self.config.snippets && *snippet != insert);
+        let snippet = proposal
+            .snippet
+            .filter(|snippet| self.config.snippets && *snippet != insert);
         let rank = proposal.rank as u8;
         self.items.push(CompletionItem {
             sort_text: format!("{rank}{}", proposal.label.to_lowercase()),
@@ -161,7 +178,9 @@ impl Completions<'_> {
 
     /// The text of a range of the file.
     fn slice(&self, range: TextRange) -> &str {
-        self.text.get(usize::from(range.start())..usize::from(range.end())).unwrap_or_default()
+        self.text
+            .get(usize::from(range.start())..usize::from(range.end()))
+            .unwrap_or_default()
     }
 
     /// Whether the line goes on with this character after the word.

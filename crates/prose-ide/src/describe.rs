@@ -35,7 +35,9 @@ pub(crate) fn render(parts: &[Part], markup: MarkupKind) -> String {
             (Part::Quote(text), MarkupKind::Markdown) => markdown::fence("text", text),
             (Part::Comment(text), MarkupKind::Markdown) => markdown::escape(text),
             (Part::Words(text), _) => text.clone(),
-            (Part::Code(text) | Part::Quote(text) | Part::Comment(text), MarkupKind::PlainText) => text.clone(),
+            (Part::Code(text) | Part::Quote(text) | Part::Comment(text), MarkupKind::PlainText) => {
+                text.clone()
+            }
         })
         .collect();
     rendered.join("\n\n")
@@ -44,7 +46,11 @@ pub(crate) fn render(parts: &[Part], markup: MarkupKind) -> String {
 /// All about a declaration.
 pub(crate) fn definition(db: &RootDatabase, def: &Definition) -> Vec<Part> {
     let Some(node) = names::node(db, def) else {
-        return vec![Part::Words(format!("{} {}", def.kind.noun(), markdown::code(&def.name)))];
+        return vec![Part::Words(format!(
+            "{} {}",
+            def.kind.noun(),
+            markdown::code(&def.name)
+        ))];
     };
     let mut parts = match def.kind {
         DefKind::Agent => ast::AgentDef::cast(node.clone()).map(|it| agent(&it)),
@@ -70,20 +76,23 @@ pub(crate) fn definition(db: &RootDatabase, def: &Definition) -> Vec<Part> {
 
 /// One line about a declaration, for lists.
 pub(crate) fn detail(db: &RootDatabase, name: &VisibleName) -> String {
-    let known = match (name.kind, name.definition.as_ref().and_then(|def| names::node(db, def))) {
+    let known = match (
+        name.kind,
+        name.definition.as_ref().and_then(|def| names::node(db, def)),
+    ) {
         (DefKind::Agent, Some(node)) => ast::AgentDef::cast(node).map(|it| {
             let model = it.property("model").and_then(|it| property_value(&it));
             model.map_or_else(|| "agent".to_owned(), |model| format!("agent · {model}"))
         }),
-        (DefKind::Block, Some(node)) => {
-            ast::BlockDef::cast(node).map(|it| format!("block{}", it.params().map(|it| params(&it)).unwrap_or_default()))
-        }
-        (DefKind::Import, Some(node)) => {
-            ast::UseStmt::cast(node).and_then(|it| it.path()?.string()).map(|it| format!("program · {}", it.text()))
-        }
-        (DefKind::Let | DefKind::Const | DefKind::Output | DefKind::Branch | DefKind::Assigned, Some(node)) => {
-            value_of(&node).map(|it| format!("{} · {}", name.kind.noun(), maker(&it).replace('`', "")))
-        }
+        (DefKind::Block, Some(node)) => ast::BlockDef::cast(node)
+            .map(|it| format!("block{}", it.params().map(|it| params(&it)).unwrap_or_default())),
+        (DefKind::Import, Some(node)) => ast::UseStmt::cast(node)
+            .and_then(|it| it.path()?.string())
+            .map(|it| format!("program · {}", it.text())),
+        (
+            DefKind::Let | DefKind::Const | DefKind::Output | DefKind::Branch | DefKind::Assigned,
+            Some(node),
+        ) => value_of(&node).map(|it| format!("{} · {}", name.kind.noun(), maker(&it).replace('`', ""))),
         _ => None,
     };
     markdown::excerpt(&known.unwrap_or_else(|| name.kind.noun().to_owned()), 1, 80)
@@ -91,7 +100,10 @@ pub(crate) fn detail(db: &RootDatabase, name: &VisibleName) -> String {
 
 fn agent(agent: &ast::AgentDef) -> Vec<Part> {
     let name = agent.name().map(|it| it.text()).unwrap_or_default();
-    let mut parts = vec![Part::Code(with_properties(&format!("agent {name}:"), agent.properties()))];
+    let mut parts = vec![Part::Code(with_properties(
+        &format!("agent {name}:"),
+        agent.properties(),
+    ))];
     if let Some(persist) = agent.property("persist").and_then(|it| property_value(&it)) {
         let scope = vocabulary::property("persist")
             .and_then(|it| it.values.iter().find(|value| value.word == persist))
@@ -111,7 +123,11 @@ fn with_properties(header: &str, properties: impl Iterator<Item = ast::Property>
     for property in properties {
         let Some(key) = property.key() else { continue };
         let cut = markdown::excerpt(&source_text(property.syntax()), EXCERPT_LINES, EXCERPT_CHARS);
-        let cut = if cut.is_empty() { format!("{}:", key.text()) } else { cut };
+        let cut = if cut.is_empty() {
+            format!("{}:", key.text())
+        } else {
+            cut
+        };
         for line in cut.lines() {
             code.push_str("\n  ");
             code.push_str(line);
@@ -122,7 +138,11 @@ fn with_properties(header: &str, properties: impl Iterator<Item = ast::Property>
 
 /// A node's source text, its lines shifted left as if it stood at column 0.
 fn source_text(node: &SyntaxNode) -> String {
-    let before = node.first_token().and_then(|it| it.prev_token()).map(|it| it.text().to_owned()).unwrap_or_default();
+    let before = node
+        .first_token()
+        .and_then(|it| it.prev_token())
+        .map(|it| it.text().to_owned())
+        .unwrap_or_default();
     let column = before.rsplit(['\n', '\r']).next().map_or(0, str::len);
     let text = node.text().to_string();
     let mut out = String::with_capacity(text.len());
@@ -131,7 +151,11 @@ fn source_text(node: &SyntaxNode) -> String {
         if number > 0 {
             out.push('\n');
         }
-        out.push_str(if number > 0 { &line[indent.min(column)..] } else { line });
+        out.push_str(if number > 0 {
+            &line[indent.min(column)..]
+        } else {
+            line
+        });
     }
     out
 }
@@ -140,7 +164,10 @@ fn source_text(node: &SyntaxNode) -> String {
 pub(crate) fn signature(block: &ast::BlockDef) -> String {
     let mut out = format!("block {}", block.name().map(|it| it.text()).unwrap_or_default());
     out.push_str(&block.params().map(|it| params(&it)).unwrap_or_default());
-    let modifiers: Vec<String> = block.modifiers().map(|it| it.syntax().text().to_string()).collect();
+    let modifiers: Vec<String> = block
+        .modifiers()
+        .map(|it| it.syntax().text().to_string())
+        .collect();
     if !modifiers.is_empty() {
         out.push_str(&format!(" ({})", modifiers.join(", ")));
     }
@@ -167,13 +194,21 @@ fn block(block: &ast::BlockDef) -> Vec<Part> {
 
 fn import(db: &RootDatabase, def: &Definition, used: &ast::UseStmt) -> Vec<Part> {
     let mut parts = vec![Part::Code(used.syntax().text().to_string())];
-    let target = used.path().and_then(|it| it.string()).map(|it| it.text()).unwrap_or_default();
+    let target = used
+        .path()
+        .and_then(|it| it.string())
+        .map(|it| it.text())
+        .unwrap_or_default();
     match contract(db, def) {
         Some(ProgramContract { inputs, outputs }) => {
             let list = |names: Vec<String>| names.join(", ");
             if !inputs.is_empty() {
                 let inputs = inputs.iter().map(|(name, default)| {
-                    format!("{}{}", markdown::code(name), if *default { " (has a default)" } else { "" })
+                    format!(
+                        "{}{}",
+                        markdown::code(name),
+                        if *default { " (has a default)" } else { "" }
+                    )
                 });
                 parts.push(Part::Words(format!("Inputs: {}", list(inputs.collect()))));
             }
@@ -184,7 +219,9 @@ fn import(db: &RootDatabase, def: &Definition, used: &ast::UseStmt) -> Vec<Part>
         }
         None => match prose_hir::paths::target_kind(&target) {
             prose_hir::paths::TargetKind::Url | prose_hir::paths::TargetKind::Registry => {
-                parts.push(Part::Words("A remote program: each run that reaches it asks for approval.".to_owned()));
+                parts.push(Part::Words(
+                    "A remote program: each run that reaches it asks for approval.".to_owned(),
+                ));
             }
             _ => {}
         },
@@ -204,12 +241,20 @@ fn input(input: &ast::InputStmt) -> Vec<Part> {
     match input.value() {
         Some(Expr::Literal(literal)) if literal.string().is_some() => {
             let text = literal.string().map(|it| it.text()).unwrap_or_default();
-            parts.push(Part::Quote(markdown::excerpt(&text, EXCERPT_LINES, EXCERPT_CHARS)));
+            parts.push(Part::Quote(markdown::excerpt(
+                &text,
+                EXCERPT_LINES,
+                EXCERPT_CHARS,
+            )));
         }
         Some(Expr::Discretion(discretion)) => {
             let text = discretion.token().map(|it| it.text()).unwrap_or_default();
             parts.push(Part::Words("The judge puts this into a question:".to_owned()));
-            parts.push(Part::Quote(markdown::excerpt(&text, EXCERPT_LINES, EXCERPT_CHARS)));
+            parts.push(Part::Quote(markdown::excerpt(
+                &text,
+                EXCERPT_LINES,
+                EXCERPT_CHARS,
+            )));
         }
         Some(other) => {
             parts.push(Part::Words("With a default:".to_owned()));
@@ -224,7 +269,9 @@ fn input(input: &ast::InputStmt) -> Vec<Part> {
 /// A variable: the statement that made it, and by what.
 fn binding(db: &RootDatabase, def: &Definition, node: &SyntaxNode) -> Vec<Part> {
     // What `catch` names is declared for its body; shown is the clause.
-    let clause = node.parent().filter(|it| def.kind == DefKind::Catch && it.kind() == SyntaxKind::CATCH_CLAUSE);
+    let clause = node
+        .parent()
+        .filter(|it| def.kind == DefKind::Catch && it.kind() == SyntaxKind::CATCH_CLAUSE);
     let text = source_text(clause.as_ref().unwrap_or(node));
     let shown = match def.kind {
         // Of a construct only the head: its body may be long.
@@ -233,19 +280,28 @@ fn binding(db: &RootDatabase, def: &Definition, node: &SyntaxNode) -> Vec<Part> 
         }
         _ => text,
     };
-    let mut parts = vec![Part::Code(markdown::excerpt(&shown, EXCERPT_LINES, EXCERPT_CHARS))];
+    let mut parts = vec![Part::Code(markdown::excerpt(
+        &shown,
+        EXCERPT_LINES,
+        EXCERPT_CHARS,
+    ))];
     let name = markdown::code(&def.name);
     let noun = def.kind.noun();
-    let made_by = value_of(node).or_else(|| Expr::cast(node.clone()).filter(|_| def.kind == DefKind::Session));
+    let made_by =
+        value_of(node).or_else(|| Expr::cast(node.clone()).filter(|_| def.kind == DefKind::Session));
     let words = match (def.kind, made_by) {
         (DefKind::Catch, _) => {
             format!("The caught error {name}: `.message`, `.kind`, `.statement`, `.attempts`.")
         }
         (DefKind::Index, _) => format!("Loop index {name}, counting from 0."),
         (DefKind::Implicit, _) => format!("{name}: the item that the stage works on."),
-        (_, Some(Expr::Literal(_) | Expr::List(_) | Expr::Object(_))) => format!("{} {name}.", upper_first(noun)),
+        (_, Some(Expr::Literal(_) | Expr::List(_) | Expr::Object(_))) => {
+            format!("{} {name}.", upper_first(noun))
+        }
         (_, Some(value)) => {
-            let model = session_model(db, def, &value).map(|it| format!(" ({it})")).unwrap_or_default();
+            let model = session_model(db, def, node, &value)
+                .map(|it| format!(" ({it})"))
+                .unwrap_or_default();
             format!("{} {name}, bound by {}{model}.", upper_first(noun), maker(&value))
         }
         (_, None) => format!("{} {name}.", upper_first(noun)),
@@ -286,7 +342,9 @@ pub(crate) fn maker(value: &Expr) -> String {
         },
         Expr::Do(_) => "a `do:` sequence".to_owned(),
         Expr::Parallel(_) => "`parallel`: the list or record of its branches".to_owned(),
-        Expr::For(it) if it.parallel_token().is_some() => "`parallel for`: the list of its iterations".to_owned(),
+        Expr::For(it) if it.parallel_token().is_some() => {
+            "`parallel for`: the list of its iterations".to_owned()
+        }
         Expr::For(_) | Expr::Repeat(_) | Expr::Loop(_) => "a loop: the list of its iterations".to_owned(),
         Expr::If(_) => "`if`: the last value of the body that ran".to_owned(),
         Expr::Choice(_) => "`choice`: the last value of the option taken".to_owned(),
@@ -299,20 +357,25 @@ pub(crate) fn maker(value: &Expr) -> String {
         Expr::Literal(it) if it.string().is_some() => "a text".to_owned(),
         Expr::Literal(_) => "a literal".to_owned(),
         Expr::Name(_) | Expr::Field(_) | Expr::Index(_) => "another value".to_owned(),
-        Expr::Paren(it) => it.inner().map_or_else(|| "an expression".to_owned(), |it| maker(&it.unparen())),
+        Expr::Paren(it) => it
+            .inner()
+            .map_or_else(|| "an expression".to_owned(), |it| maker(&it.unparen())),
         Expr::Bin(_) | Expr::Prefix(_) => "an expression".to_owned(),
     }
 }
 
-/// The model of the session that makes a value: its own, else its agent's.
-fn session_model(db: &RootDatabase, def: &Definition, value: &Expr) -> Option<String> {
+/// The model of the session that makes a value: its own, else its agent's. `node` is the declaration's.
+fn session_model(db: &RootDatabase, def: &Definition, node: &SyntaxNode, value: &Expr) -> Option<String> {
     let (own, agent) = match value {
         Expr::Session(it) => (it.property("model"), it.agent()),
         Expr::Resume(it) => (it.property("model"), it.agent()),
         _ => return None,
     };
     let model = own.and_then(|it| property_value(&it)).or_else(|| {
-        property_value(&names::agent(db, def.source(), &agent?.text())?.property("model")?)
+        let chunk_start = def.full_range.start().checked_sub(node.text_range().start())?;
+        let place = agent?.syntax().text_range().start() + chunk_start;
+        let agent = prose_hir::resolve_at(db, def.source(), place).filter(|it| it.kind == DefKind::Agent)?;
+        property_value(&ast::AgentDef::cast(names::node(db, &agent)?)?.property("model")?)
     })?;
     Some(markdown::code(&markdown::excerpt(&model, 1, 60)))
 }
@@ -325,7 +388,9 @@ pub(crate) fn effective(
     let line = |property: &ast::Property, origin: &str| {
         let key = property.key()?.text();
         let value = match property.value() {
-            Some(PropertyValue::Nested(_) | PropertyValue::Dashes(_) | PropertyValue::Block(_)) => "…".to_owned(),
+            Some(PropertyValue::Nested(_) | PropertyValue::Dashes(_) | PropertyValue::Block(_)) => {
+                "…".to_owned()
+            }
             Some(value) => {
                 let text = value.syntax().text().to_string();
                 markdown::excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), 1, 80)
@@ -341,14 +406,19 @@ pub(crate) fn effective(
     let replaced = |key: &str| own.iter().any(|it| it.key().is_some_and(|it| it.text() == key));
     let mut lines: Vec<String> = own.iter().filter_map(|it| line(it, "session")).collect();
     for property in agent.properties() {
-        let Some(key) = property.key().map(|it| it.text()) else { continue };
+        let Some(key) = property.key().map(|it| it.text()) else {
+            continue;
+        };
         if key == "prompt" && replaced("prompt") {
             lines.extend(line(&property, "agent, as system part"));
         } else if !replaced(&key) {
             lines.extend(line(&property, "agent"));
         }
     }
-    Some([Part::Words("In this session:".to_owned()), Part::Code(lines.join("\n"))])
+    Some([
+        Part::Words("In this session:".to_owned()),
+        Part::Code(lines.join("\n")),
+    ])
 }
 
 /// A property's value on one line, as written; a string without its quotes.
@@ -367,7 +437,11 @@ pub(crate) fn property_value(property: &ast::Property) -> Option<String> {
 
 /// `(a, b)`
 pub(crate) fn params(list: &ast::ParamList) -> String {
-    let names: Vec<String> = list.params().filter_map(|it| it.name()).map(|it| it.text()).collect();
+    let names: Vec<String> = list
+        .params()
+        .filter_map(|it| it.name())
+        .map(|it| it.text())
+        .collect();
     format!("({})", names.join(", "))
 }
 
@@ -385,10 +459,14 @@ pub(crate) fn comment(node: &SyntaxNode) -> Option<String> {
 
 pub(crate) fn upper_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }

@@ -8,7 +8,9 @@ use prose_model::Bundle;
 use crate::tree;
 
 pub(crate) fn diagnostics(db: &RootDatabase, file: FileId) -> Vec<Diagnostic> {
-    let Some(source) = tree::source(db, file) else { return Vec::new() };
+    let Some(source) = tree::source(db, file) else {
+        return Vec::new();
+    };
     let mut found = prose_hir::diagnostics(db, source);
     found.sort_by_key(|it| (it.range.start(), it.range.end(), it.code));
     found
@@ -36,8 +38,16 @@ mod tests {
         let shown: Vec<String> = found
             .into_iter()
             .map(|it| {
-                let place = setup.place(FileRange { file, range: it.range });
-                format!("{place} {} {} [{}]", it.severity.as_str(), it.code, setup.slice(file, it.range))
+                let place = setup.place(FileRange {
+                    file,
+                    range: it.range,
+                });
+                format!(
+                    "{place} {} {} [{}]",
+                    it.severity.as_str(),
+                    it.code,
+                    setup.slice(file, it.range)
+                )
             })
             .collect();
         expect.assert_eq(&shown.join("\n"));
@@ -45,11 +55,14 @@ mod tests {
 
     #[test]
     fn in_the_order_of_the_text() {
-        check("session: nobody\ndo nothing\nagent a:\n  model: opus\nagent a:\n  model: opus\n", expect![[r#"
+        check(
+            "session: nobody\ndo nothing\nagent a:\n  model: opus\nagent a:\n  model: opus\n",
+            expect![[r#"
             /main.prose:1:10 error E007 [nobody]
             /main.prose:2:4 error P141 [nothing]
             /main.prose:3:7 hint L401 [a]
-            /main.prose:5:7 error E006 [a]"#]]);
+            /main.prose:5:7 error E006 [a]"#]],
+        );
         check("session \"x\"\n", expect![""]);
     }
 

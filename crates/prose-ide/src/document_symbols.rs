@@ -9,7 +9,9 @@ use crate::types::{SymbolKind, SymbolNode};
 use crate::{describe, tree};
 
 pub(crate) fn document_symbols(db: &RootDatabase, file: FileId) -> Vec<SymbolNode> {
-    let Some(source) = tree::source(db, file) else { return Vec::new() };
+    let Some(source) = tree::source(db, file) else {
+        return Vec::new();
+    };
     let mut outline = Outline::default();
     for piece in tree::pieces(db, source) {
         outline.collect(&piece.root, piece.start);
@@ -44,51 +46,101 @@ impl Outline {
         let full = node.text_range() + base;
         match node.kind() {
             SyntaxKind::AGENT_DEF => {
-                let Some(agent) = ast::AgentDef::cast(node.clone()) else { return };
-                let detail = agent.property("model").and_then(|it| describe::property_value(&it));
+                let Some(agent) = ast::AgentDef::cast(node.clone()) else {
+                    return;
+                };
+                let detail = agent
+                    .property("model")
+                    .and_then(|it| describe::property_value(&it));
                 self.push(agent.name(), SymbolKind::Agent, detail, full, base, Vec::new());
             }
             SyntaxKind::BLOCK_DEF => {
-                let Some(block) = ast::BlockDef::cast(node.clone()) else { return };
+                let Some(block) = ast::BlockDef::cast(node.clone()) else {
+                    return;
+                };
                 let mut inner = Outline::default();
                 inner.collect(node, base);
                 let detail = block.params().map(|it| describe::params(&it));
                 self.push(block.name(), SymbolKind::Block, detail, full, base, inner.symbols);
             }
             SyntaxKind::USE_STMT => {
-                let Some(used) = ast::UseStmt::cast(node.clone()) else { return };
-                let Some(path) = used.path().and_then(|it| it.string()) else { return };
+                let Some(used) = ast::UseStmt::cast(node.clone()) else {
+                    return;
+                };
+                let Some(path) = used.path().and_then(|it| it.string()) else {
+                    return;
+                };
                 match used.alias() {
                     Some(alias) => {
-                        self.push(Some(alias), SymbolKind::Import, Some(path.text()), full, base, Vec::new());
+                        self.push(
+                            Some(alias),
+                            SymbolKind::Import,
+                            Some(path.text()),
+                            full,
+                            base,
+                            Vec::new(),
+                        );
                     }
                     None => {
-                        let Some(name) = prose_hir::paths::default_name(&path.text()) else { return };
+                        let Some(name) = prose_hir::paths::default_name(&path.text()) else {
+                            return;
+                        };
                         let name = name.to_string();
                         let focus = path.content_range() + base;
-                        self.add(name, SymbolKind::Import, Some(path.text()), full, focus, Vec::new());
+                        self.add(
+                            name,
+                            SymbolKind::Import,
+                            Some(path.text()),
+                            full,
+                            focus,
+                            Vec::new(),
+                        );
                     }
                 }
             }
             SyntaxKind::INPUT_STMT => {
                 let name = ast::InputStmt::cast(node.clone()).and_then(|it| it.name());
-                self.push(name, SymbolKind::Input, Some("input".into()), full, base, Vec::new());
+                self.push(
+                    name,
+                    SymbolKind::Input,
+                    Some("input".into()),
+                    full,
+                    base,
+                    Vec::new(),
+                );
             }
             SyntaxKind::OUTPUT_STMT => {
                 let name = ast::OutputStmt::cast(node.clone()).and_then(|it| it.name());
-                self.push(name, SymbolKind::Output, Some("output".into()), full, base, Vec::new());
+                self.push(
+                    name,
+                    SymbolKind::Output,
+                    Some("output".into()),
+                    full,
+                    base,
+                    Vec::new(),
+                );
             }
             SyntaxKind::LET_STMT => {
-                let Some(binding) = LetStmt::cast(node.clone()) else { return };
-                let kind = if binding.is_const() { SymbolKind::Constant } else { SymbolKind::Variable };
+                let Some(binding) = LetStmt::cast(node.clone()) else {
+                    return;
+                };
+                let kind = if binding.is_const() {
+                    SymbolKind::Constant
+                } else {
+                    SymbolKind::Variable
+                };
                 let word = if binding.is_const() { "const" } else { "let" };
-                let names = binding.name().into_iter().chain(binding.pattern().into_iter().flat_map(|it| it.names()));
+                let names = binding
+                    .name()
+                    .into_iter()
+                    .chain(binding.pattern().into_iter().flat_map(|it| it.names()));
                 for name in names {
                     self.push(Some(name), kind, Some(word.into()), full, base, Vec::new());
                 }
             }
             SyntaxKind::ASSIGN_STMT => {
-                let Some(Target::Name(name)) = ast::AssignStmt::cast(node.clone()).and_then(|it| it.target()) else {
+                let Some(Target::Name(name)) = ast::AssignStmt::cast(node.clone()).and_then(|it| it.target())
+                else {
                     return;
                 };
                 let focus = name.syntax().text_range() + base;
@@ -101,11 +153,25 @@ impl Outline {
             }
             SyntaxKind::SESSION_EXPR => {
                 let name = ast::SessionExpr::cast(node.clone()).and_then(|it| it.name());
-                self.push(name, SymbolKind::Variable, Some("session".into()), full, base, Vec::new());
+                self.push(
+                    name,
+                    SymbolKind::Variable,
+                    Some("session".into()),
+                    full,
+                    base,
+                    Vec::new(),
+                );
             }
             SyntaxKind::RESUME_EXPR => {
                 let name = ast::ResumeExpr::cast(node.clone()).and_then(|it| it.name());
-                self.push(name, SymbolKind::Variable, Some("resume".into()), full, base, Vec::new());
+                self.push(
+                    name,
+                    SymbolKind::Variable,
+                    Some("resume".into()),
+                    full,
+                    base,
+                    Vec::new(),
+                );
             }
             _ => {}
         }
@@ -135,12 +201,20 @@ impl Outline {
         focus_range: TextRange,
         children: Vec<SymbolNode>,
     ) {
-        let declared_again = matches!(kind, SymbolKind::Variable | SymbolKind::Output) && self.seen.contains(&name);
+        let declared_again =
+            matches!(kind, SymbolKind::Variable | SymbolKind::Output) && self.seen.contains(&name);
         if name.is_empty() || (declared_again && kind == SymbolKind::Variable) {
             return;
         }
         self.seen.insert(name.clone());
-        self.symbols.push(SymbolNode { name, kind, detail, full_range, focus_range, children });
+        self.symbols.push(SymbolNode {
+            name,
+            kind,
+            detail,
+            full_range,
+            focus_range,
+            children,
+        });
     }
 }
 
@@ -155,14 +229,27 @@ mod tests {
     fn check(fixture: &str, expect: Expect) {
         fn show(nodes: &[SymbolNode], depth: usize, out: &mut String) {
             for node in nodes {
-                let detail = node.detail.as_deref().map(|it| format!(" · {it}")).unwrap_or_default();
-                out.push_str(&format!("{}{} {}{detail}\n", "  ".repeat(depth), node.kind.as_str(), node.name));
+                let detail = node
+                    .detail
+                    .as_deref()
+                    .map(|it| format!(" · {it}"))
+                    .unwrap_or_default();
+                out.push_str(&format!(
+                    "{}{} {}{detail}\n",
+                    "  ".repeat(depth),
+                    node.kind.as_str(),
+                    node.name
+                ));
                 show(&node.children, depth + 1, out);
             }
         }
         let setup = setup(fixture);
         let mut out = String::new();
-        show(&setup.analysis.document_symbols(setup.main()).unwrap(), 0, &mut out);
+        show(
+            &setup.analysis.document_symbols(setup.main()).unwrap(),
+            0,
+            &mut out,
+        );
         expect.assert_eq(&out);
     }
 

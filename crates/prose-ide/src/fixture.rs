@@ -27,7 +27,10 @@ pub(crate) fn setup(text: &str) -> Setup {
             .filter(|target| target.ends_with(".prose"))
             .map(|target| {
                 let path = format!("/{}", target.trim_start_matches("./"));
-                (target.to_owned(), fixture.file(&path).map(|number| FileId(number as u32)))
+                (
+                    target.to_owned(),
+                    fixture.file(&path).map(|number| FileId(number as u32)),
+                )
             })
             .collect();
         change.resolve(id, targets);
@@ -35,7 +38,11 @@ pub(crate) fn setup(text: &str) -> Setup {
     let mut host = AnalysisHost::new();
     host.apply_change(change);
     let analysis = host.analysis();
-    Setup { _host: host, analysis, fixture }
+    Setup {
+        _host: host,
+        analysis,
+        fixture,
+    }
 }
 
 impl Setup {
@@ -47,7 +54,10 @@ impl Setup {
     #[track_caller]
     pub(crate) fn position(&self) -> FilePosition {
         let (file, offset) = self.fixture.offset();
-        FilePosition { file: FileId(file as u32), offset: TextSize::new(offset as u32) }
+        FilePosition {
+            file: FileId(file as u32),
+            offset: TextSize::new(offset as u32),
+        }
     }
 
     pub(crate) fn text(&self, file: FileId) -> &str {

@@ -25,7 +25,10 @@ pub(crate) fn hover(db: &RootDatabase, position: FilePosition, config: HoverConf
         }
     }
     let range = range?;
-    (!parts.is_empty()).then(|| HoverResult { markdown: describe::render(&parts, config.markup), range })
+    (!parts.is_empty()).then(|| HoverResult {
+        markdown: describe::render(&parts, config.markup),
+        range,
+    })
 }
 
 /// The name or word at the offset.
@@ -33,7 +36,11 @@ fn subject(db: &RootDatabase, source: SourceFile, offset: TextSize) -> Option<(V
     if let Some(found) = names::at(db, source, offset) {
         let mut parts = describe::definition(db, &found.definition);
         if found.definition.kind == DefKind::Agent {
-            parts.extend(in_session(db, source, &found.definition, found.range).into_iter().flatten());
+            parts.extend(
+                in_session(db, source, &found.definition, found.range)
+                    .into_iter()
+                    .flatten(),
+            );
         }
         parts.extend(doubt(found.binding).map(|it| Part::Words(it.to_owned())));
         return Some((parts, found.range));
@@ -66,9 +73,15 @@ fn in_session(
 fn doubt(binding: Binding) -> Option<&'static str> {
     match binding {
         Binding::Sure | Binding::Global | Binding::Unbound => None,
-        Binding::AfterLoop => Some("Declared in a body that is over here: the value of its last round, if there was one."),
-        Binding::NextRound => Some("Declared further down in the same loop: has no value in the first round."),
-        Binding::OtherBlock => Some("Declared in a block only: has a value while that block is calling, or after it was called."),
+        Binding::AfterLoop => {
+            Some("Declared in a body that is over here: the value of its last round, if there was one.")
+        }
+        Binding::NextRound => {
+            Some("Declared further down in the same loop: has no value in the first round.")
+        }
+        Binding::OtherBlock => {
+            Some("Declared in a block only: has a value while that block is calling, or after it was called.")
+        }
         Binding::Later => Some("Declared only below this place."),
     }
 }
@@ -78,7 +91,10 @@ fn word(token: &SyntaxToken) -> Option<Vec<Part>> {
     let parent = token.parent()?;
     if token.kind().is_keyword() {
         let keyword = vocabulary::keyword(token.text())?;
-        return Some(vec![Part::Code(keyword.usage.to_owned()), Part::Words(keyword.doc.to_owned())]);
+        return Some(vec![
+            Part::Code(keyword.usage.to_owned()),
+            Part::Words(keyword.doc.to_owned()),
+        ]);
     }
     // The key of a property or modifier is the NAME directly in it.
     if parent.kind() == SyntaxKind::NAME {
@@ -87,7 +103,10 @@ fn word(token: &SyntaxToken) -> Option<Vec<Part>> {
             SyntaxKind::PROPERTY => property_key(&owner, token.text()),
             SyntaxKind::MODIFIER => {
                 let modifier = vocabulary::modifier(modified(&owner)?, Some(token.text()))?;
-                Some(vec![Part::Code(modifier.usage.to_owned()), Part::Words(modifier.doc.to_owned())])
+                Some(vec![
+                    Part::Code(modifier.usage.to_owned()),
+                    Part::Words(modifier.doc.to_owned()),
+                ])
             }
             _ => None,
         };
@@ -105,12 +124,18 @@ fn property_key(property: &SyntaxNode, key: &str) -> Option<Vec<Part>> {
     match outer_key(property).as_deref() {
         Some("permissions") => {
             let permission = vocabulary::permission(key)?;
-            Some(vec![Part::Words(format!("Permission `{}`: {}", permission.word, permission.doc))])
+            Some(vec![Part::Words(format!(
+                "Permission `{}`: {}",
+                permission.word, permission.doc
+            ))])
         }
         Some(_) => None,
         None => {
             let property = vocabulary::property(key)?;
-            Some(vec![Part::Code(property.usage.to_owned()), Part::Words(property.doc.to_owned())])
+            Some(vec![
+                Part::Code(property.usage.to_owned()),
+                Part::Words(property.doc.to_owned()),
+            ])
         }
     }
 }
@@ -182,7 +207,11 @@ mod tests {
     fn check(fixture: &str, expect: Expect) {
         let setup = setup(fixture);
         let position = setup.position();
-        let hover = setup.analysis.hover(position, HoverConfig::default()).unwrap().expect("no hover");
+        let hover = setup
+            .analysis
+            .hover(position, HoverConfig::default())
+            .unwrap()
+            .expect("no hover");
         let hovered = setup.slice(position.file, hover.range);
         expect.assert_eq(&format!("[{hovered}]\n{}\n", hover.markdown));
     }
@@ -190,7 +219,10 @@ mod tests {
     #[track_caller]
     fn check_none(fixture: &str) {
         let setup = setup(fixture);
-        let hover = setup.analysis.hover(setup.position(), HoverConfig::default()).unwrap();
+        let hover = setup
+            .analysis
+            .hover(setup.position(), HoverConfig::default())
+            .unwrap();
         assert_eq!(hover, None);
     }
 
@@ -257,27 +289,35 @@ mod tests {
                 Gives a record of `a`, `b`.
             "#]],
         );
-        check("block f(te$0xt):\n  session \"{text}\"\n", expect![[r#"
+        check(
+            "block f(te$0xt):\n  session \"{text}\"\n",
+            expect![[r#"
             [text]
             ```prose
             block f(text)
             ```
 
             Parameter `text`.
-        "#]]);
-        check("block f(text):\n  session \"{te$0xt}\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "block f(text):\n  session \"{te$0xt}\"\n",
+            expect![[r#"
             [text]
             ```prose
             block f(text)
             ```
 
             Parameter `text`.
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn bindings() {
-        check("agent w:\n  model: opus\nlet draft = session: w\n  prompt: \"Write\"\nsession \"use {dr$0aft}\"\n", expect![[r#"
+        check(
+            "agent w:\n  model: opus\nlet draft = session: w\n  prompt: \"Write\"\nsession \"use {dr$0aft}\"\n",
+            expect![[r#"
             [draft]
             ```prose
             let draft = session: w
@@ -285,60 +325,81 @@ mod tests {
             ```
 
             Variable `draft`, bound by a session of agent `w` (`opus`).
-        "#]]);
-        check("const n = 3\nrepeat $0n:\n  session \"x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "const n = 3\nrepeat $0n:\n  session \"x\"\n",
+            expect![[r#"
             [n]
             ```prose
             const n = 3
             ```
 
             Constant `n`.
-        "#]]);
-        check("parallel:\n  a = session \"1\"\n  b = session \"2\"\nsession \"z\"\n  context: [$0a, b]\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "parallel:\n  a = session \"1\"\n  b = session \"2\"\nsession \"z\"\n  context: [$0a, b]\n",
+            expect![[r#"
             [a]
             ```prose
             a = session "1"
             ```
 
             Branch result `a`, bound by a session.
-        "#]]);
-        check("for x, i in [1]:\n  session \"{$0x}\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "for x, i in [1]:\n  session \"{$0x}\"\n",
+            expect![[r#"
             [x]
             ```prose
             for x, i in [1]:
             ```
 
             Loop variable `x`.
-        "#]]);
-        check("try:\n  session \"x\"\ncatch as err:\n  throw er$0r.message\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "try:\n  session \"x\"\ncatch as err:\n  throw er$0r.message\n",
+            expect![[r#"
             [err]
             ```prose
             catch as err:
             ```
 
             The caught error `err`: `.message`, `.kind`, `.statement`, `.attempts`.
-        "#]]);
-        check("let xs = [1]\nxs | map:\n  session \"{it$0em}\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "let xs = [1]\nxs | map:\n  session \"{it$0em}\"\n",
+            expect![[r#"
             [item]
             ```prose
             | map:
             ```
 
             `item`: the item that the stage works on.
-        "#]]);
-        check("output x = do f()\nblock f:\n  session \"{$0x}\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "output x = do f()\nblock f:\n  session \"{$0x}\"\n",
+            expect![[r#"
             [x]
             ```prose
             output x = do f()
             ```
 
             Output `x`, bound by block `f`.
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn inputs() {
-        check("input topic: \"What about?\"\nsession \"{top$0ic}\"\n", expect![[r#"
+        check(
+            "input topic: \"What about?\"\nsession \"{top$0ic}\"\n",
+            expect![[r#"
             [topic]
             ```prose
             input topic
@@ -347,8 +408,11 @@ mod tests {
             ```text
             What about?
             ```
-        "#]]);
-        check("input go: **shall we go on**\nif $0go == \"yes\":\n  session \"x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "input go: **shall we go on**\nif $0go == \"yes\":\n  session \"x\"\n",
+            expect![[r#"
             [go]
             ```prose
             input go
@@ -359,8 +423,11 @@ mod tests {
             ```text
             shall we go on
             ```
-        "#]]);
-        check("input names: [\"a\"]\nfor n in na$0mes:\n  session \"x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "input names: [\"a\"]\nfor n in na$0mes:\n  session \"x\"\n",
+            expect![[r#"
             [names]
             ```prose
             input names
@@ -371,7 +438,8 @@ mod tests {
             ```prose
             ["a"]
             ```
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -389,82 +457,115 @@ mod tests {
                 Outputs: `r`
             "#]],
         );
-        check("use \"alice/research\" as re$0s\nlet r = res()\n", expect![[r#"
+        check(
+            "use \"alice/research\" as re$0s\nlet r = res()\n",
+            expect![[r#"
             [res]
             ```prose
             use "alice/research" as res
             ```
 
             A remote program: each run that reaches it asks for approval.
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn words_of_the_language() {
-        check("ses$0sion \"x\"\n", expect![[r#"
+        check(
+            "ses$0sion \"x\"\n",
+            expect![[r#"
             [session]
             ```prose
             session "TASK"  ·  session: AGENT
             ```
 
             Runs one agent session on a task. Its value is what the session wrote. With `session: AGENT` the agent's properties are the defaults; a persistent agent starts with empty memory.
-        "#]]);
-        check("loop unt$0il **x**:\n  session \"y\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "loop unt$0il **x**:\n  session \"y\"\n",
+            expect![[r#"
             [until]
             ```prose
             loop until **CONDITION**:
             ```
 
             Ends the loop when the condition holds.
-        "#]]);
-        check("agent a:\n  per$0sist: true\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a:\n  per$0sist: true\n",
+            expect![[r#"
             [persist]
             ```prose
             persist: true
             ```
 
             Gives the agent memory, which `resume:` goes on with. A string is a folder inside the workspace or `~/.prose`.
-        "#]]);
-        check("agent a:\n  persist: proj$0ect\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a:\n  persist: proj$0ect\n",
+            expect![[r#"
             [project]
             `project`: Memory in the project's `.prose/agents/`, for later runs too.
-        "#]]);
-        check("agent a:\n  model: op$0us\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a:\n  model: op$0us\n",
+            expect![[r#"
             [opus]
             `opus`: The strong one, for hard tasks.
-        "#]]);
-        check("agent a:\n  permissions:\n    ba$0sh: deny\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a:\n  permissions:\n    ba$0sh: deny\n",
+            expect![[r#"
             [bash]
             Permission `bash`: Shell commands: `allow`, `deny` or `prompt`.
-        "#]]);
-        check("agent a:\n  permissions:\n    bash: de$0ny\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a:\n  permissions:\n    bash: de$0ny\n",
+            expect![[r#"
             [deny]
             `deny`: Refused.
-        "#]]);
-        check("parallel (on-f$0ail: \"ignore\"):\n  session \"x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "parallel (on-f$0ail: \"ignore\"):\n  session \"x\"\n",
+            expect![[r#"
             [on-fail]
             ```prose
             parallel (on-fail: "continue"):
             ```
 
             What a failed branch does.
-        "#]]);
-        check("parallel (\"an$0y\"):\n  session \"x\"\n", expect![[r#"
+        "#]],
+        );
+        check(
+            "parallel (\"an$0y\"):\n  session \"x\"\n",
+            expect![[r#"
             ["any"]
             `any`: The first success, or `count` successes; failures are tolerated while that is possible.
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn codes_of_diagnostics() {
-        check("session: nob$0ody\n", expect![[r#"
+        check(
+            "session: nob$0ody\n",
+            expect![[r#"
             [nobody]
             **E007** (error): Undefined agent reference
 
             `session:` and `resume:` name an agent. The agent must be declared in this file or in a local file that it uses; it may stand further down.
 
             `prose explain E007` tells more.
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -494,7 +595,9 @@ mod tests {
                 \!\[i\]\(http\:\/\/x\.y\)
             "#]],
         );
-        check("input q: \"```\\n[x](command:evil)\"\nsession \"{$0q}\"\n", expect![[r#"
+        check(
+            "input q: \"```\\n[x](command:evil)\"\nsession \"{$0q}\"\n",
+            expect![[r#"
             [q]
             ```prose
             input q
@@ -504,13 +607,16 @@ mod tests {
             ```
             [x](command:evil)
             ````
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn plain_text_for_clients_without_markdown() {
         let setup = setup("# Does *it*.\nblock f(a):\n  session \"x\"\ndo $0f(1)\n");
-        let config = HoverConfig { markup: MarkupKind::PlainText };
+        let config = HoverConfig {
+            markup: MarkupKind::PlainText,
+        };
         let hover = setup.analysis.hover(setup.position(), config).unwrap().unwrap();
         assert_eq!(hover.markdown, "block f(a)\n\nDoes *it*.");
     }

@@ -130,17 +130,28 @@ impl Analysis {
     }
 
     /// What could be written at the cursor.
-    pub fn completion(&self, position: FilePosition, config: CompletionConfig) -> Cancellable<Vec<CompletionItem>> {
+    pub fn completion(
+        &self,
+        position: FilePosition,
+        config: CompletionConfig,
+    ) -> Cancellable<Vec<CompletionItem>> {
         self.with(|db| completion::completion(db, position, config))
     }
 
     /// Where the name under the cursor is declared.
-    pub fn goto_definition(&self, position: FilePosition) -> Cancellable<Option<RangeInfo<Vec<NavigationTarget>>>> {
+    pub fn goto_definition(
+        &self,
+        position: FilePosition,
+    ) -> Cancellable<Option<RangeInfo<Vec<NavigationTarget>>>> {
         self.with(|db| goto_definition::goto_definition(db, position))
     }
 
     /// Where the name under the cursor is used, in all files that are known; in the order of files and text.
-    pub fn references(&self, position: FilePosition, include_declaration: bool) -> Cancellable<Vec<FileRange>> {
+    pub fn references(
+        &self,
+        position: FilePosition,
+        include_declaration: bool,
+    ) -> Cancellable<Vec<FileRange>> {
         self.with(|db| references::references(db, position, include_declaration))
     }
 
@@ -166,7 +177,11 @@ impl Analysis {
 
     /// The targets of the file's `use` statements, as written, each once: what whoever owns the files has to look for.
     pub fn use_targets(&self, file: FileId) -> Cancellable<Vec<String>> {
-        self.with(|db| db.source(file).map(|source| prose_hir::use_targets(db, source)).unwrap_or_default())
+        self.with(|db| {
+            db.source(file)
+                .map(|source| prose_hir::use_targets(db, source))
+                .unwrap_or_default()
+        })
     }
 
     /// The syntax tree as text, one node or token a line, for tests and bug reports.
@@ -177,5 +192,77 @@ impl Analysis {
     fn with<T>(&self, question: impl FnOnce(&RootDatabase) -> T) -> Cancellable<T> {
         // A query that unwinds leaves no half-written state: salsa publishes results only when they are complete.
         Cancelled::catch(AssertUnwindSafe(|| question(&self.db)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileId = FileId(3);
+
+    fn change(text: &str) -> Change {
+        let mut change = Change::new();
+        change.text(FILE, "/a.prose", text);
+        change
+    }
+
+    #[test]
+    fn a_snapshot_sees_what_was_applied_before_it() {
+        let mut host = AnalysisHost::new();
+        host.apply_change(change("session \"one\"\n"));
+        let text = host.analysis().file_text(FILE).unwrap();
+        assert_eq!(text.as_deref(), Some("session \"one\"\n"));
+        host.apply_change(change("session \"two\"\n"));
+        let analysis = host.analysis();
+        assert_eq!(
+            analysis.file_text(FILE).unwrap().as_deref(),
+            Some("session \"two\"\n")
+        );
+        assert_eq!(analysis.file_path(FILE).unwrap().as_deref(), Some("/a.prose"));
+        assert_eq!(analysis.files(), [FILE]);
+        assert_eq!(analysis.line_index(FILE).unwrap().line_count(), 2);
+    }
+
+    #[test]
+    fn a_write_cancels_readers_and_waits_for_them() {
+        let mut host = AnalysisHost::new();
+        host.apply_change(change("session: nobody\n"));
+        let analysis = host.analysis();
+        let (started, wait) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            // Asks until it is told to stop; a new text each time would need the writer.
+            started.send(()).unwrap();
+            loop {
+                match analysis
+                    .diagnostics(FILE)
+                    .and_then(|_| analysis.hover(place(), HoverConfig::default()))
+                {
+                    Ok(_) => {}
+                    Err(why) => break why,
+                }
+            }
+        });
+        wait.recv().unwrap();
+        host.apply_change(change("session \"x\"\n"));
+        assert!(matches!(reader.join().unwrap(), Cancelled::PendingWrite));
+        assert!(host.analysis().diagnostics(FILE).unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_snapshot_can_be_cancelled_alone() {
+        let mut host = AnalysisHost::new();
+        host.apply_change(change("session: nobody\n"));
+        let (one, other) = (host.analysis(), host.analysis());
+        one.canceller().cancel();
+        assert!(matches!(one.diagnostics(FILE), Err(Cancelled::Local)));
+        assert_eq!(other.diagnostics(FILE).unwrap().len(), 1);
+    }
+
+    fn place() -> FilePosition {
+        FilePosition {
+            file: FILE,
+            offset: TextSize::new(10),
+        }
     }
 }

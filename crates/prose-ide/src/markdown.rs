@@ -91,13 +91,19 @@ mod tests {
 
     #[test]
     fn escaped_text_forms_nothing() {
-        assert_eq!(escape("[x](command:run) <b> http://e.x"), r"\[x\]\(command\:run\) \<b\> http\:\/\/e\.x");
+        assert_eq!(
+            escape("[x](command:run) <b> http://e.x"),
+            r"\[x\]\(command\:run\) \<b\> http\:\/\/e\.x"
+        );
         assert_eq!(escape("    indented\n# head"), "indented\n\\# head");
     }
 
     #[test]
     fn fences_and_spans_cannot_be_closed_from_inside() {
-        assert_eq!(fence("prose", "a\n```\n[x](y)"), "````prose\na\n```\n[x](y)\n````");
+        assert_eq!(
+            fence("prose", "a\n```\n[x](y)"),
+            "````prose\na\n```\n[x](y)\n````"
+        );
         assert_eq!(code("a `b` c"), "``a `b` c``");
         assert_eq!(code("`a"), "`` `a ``");
         assert_eq!(code("a\nb"), "`a b`");

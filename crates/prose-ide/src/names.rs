@@ -18,11 +18,19 @@ pub(crate) struct Found {
 /// The name at an offset, if anything declares it. Of two names that touch, the one that begins there counts.
 pub(crate) fn at(db: &RootDatabase, source: SourceFile, offset: TextSize) -> Option<Found> {
     let found = prose_hir::name_at(db, source, offset)?;
-    Some(Found { range: found.range, binding: found.binding, definition: found.definition? })
+    Some(Found {
+        range: found.range,
+        binding: found.binding,
+        definition: found.definition?,
+    })
 }
 
 /// The path of a `use` or `import` at an offset, and the file it leads to.
-pub(crate) fn used_file(db: &RootDatabase, source: SourceFile, offset: TextSize) -> Option<(TextRange, SourceFile)> {
+pub(crate) fn used_file(
+    db: &RootDatabase,
+    source: SourceFile,
+    offset: TextSize,
+) -> Option<(TextRange, SourceFile)> {
     let (piece, local) = tree::piece_at(db, source, offset)?;
     let token = tree::token_at(&piece.root, local).filter(|it| it.kind() == SyntaxKind::STRING)?;
     let used = token.parent_ancestors().find_map(ast::UseStmt::cast)?;
@@ -45,12 +53,6 @@ pub(crate) fn globals(db: &RootDatabase, source: SourceFile, kind: DefKind) -> V
     names
 }
 
-/// The agent of this name.
-pub(crate) fn agent(db: &RootDatabase, source: SourceFile, name: &str) -> Option<ast::AgentDef> {
-    let found = globals(db, source, DefKind::Agent).into_iter().find(|it| it.name == name)?;
-    ast::AgentDef::cast(node(db, &found.definition?)?)
-}
-
 /// The statement or construct that declares. Its ranges count from its chunk's start.
 pub(crate) fn node(db: &RootDatabase, def: &Definition) -> Option<SyntaxNode> {
     let (piece, _) = tree::piece_at(db, def.source(), def.full_range.start())?;
@@ -67,8 +69,9 @@ fn node_in(piece: &Piece, range: TextRange) -> Option<SyntaxNode> {
         NodeOrToken::Token(token) => token.parent()?,
     };
     // Of several nodes with the same range the outermost below the root is the statement.
-    while let Some(parent) =
-        node.parent().filter(|it| it.text_range() == node.text_range() && it.kind() != SyntaxKind::SOURCE_FILE)
+    while let Some(parent) = node
+        .parent()
+        .filter(|it| it.text_range() == node.text_range() && it.kind() != SyntaxKind::SOURCE_FILE)
     {
         node = parent;
     }

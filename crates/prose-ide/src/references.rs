@@ -5,10 +5,18 @@ use prose_hir::{RefKind, RootDatabase};
 use crate::types::{FilePosition, FileRange};
 use crate::{names, tree};
 
-pub(crate) fn references(db: &RootDatabase, position: FilePosition, include_declaration: bool) -> Vec<FileRange> {
-    let Some(source) = tree::source(db, position.file) else { return Vec::new() };
+pub(crate) fn references(
+    db: &RootDatabase,
+    position: FilePosition,
+    include_declaration: bool,
+) -> Vec<FileRange> {
+    let Some(source) = tree::source(db, position.file) else {
+        return Vec::new();
+    };
     let offset = tree::clamp(&source.text(db), position.offset);
-    let Some(found) = names::at(db, source, offset) else { return Vec::new() };
+    let Some(found) = names::at(db, source, offset) else {
+        return Vec::new();
+    };
     prose_hir::references(db, &found.definition)
         .into_iter()
         // The assignment that declares is the declaration.
@@ -19,7 +27,10 @@ pub(crate) fn references(db: &RootDatabase, position: FilePosition, include_decl
                     && it.range == found.definition.range);
             include_declaration || !declares
         })
-        .map(|it| FileRange { file: it.file, range: it.range })
+        .map(|it| FileRange {
+            file: it.file,
+            range: it.range,
+        })
         .collect()
 }
 
@@ -32,7 +43,10 @@ mod tests {
     #[track_caller]
     fn check(fixture: &str, include_declaration: bool, expect: Expect) {
         let setup = setup(fixture);
-        let found = setup.analysis.references(setup.position(), include_declaration).unwrap();
+        let found = setup
+            .analysis
+            .references(setup.position(), include_declaration)
+            .unwrap();
         let places: Vec<String> = found.into_iter().map(|it| setup.place(it)).collect();
         expect.assert_eq(&places.join("\n"));
     }
@@ -40,15 +54,23 @@ mod tests {
     #[test]
     fn agents() {
         let fixture = "agent a:\n  model: opus\nsession: $0a\nlet x = resume: a\nsession n: a\n";
-        check(fixture, true, expect![[r#"
+        check(
+            fixture,
+            true,
+            expect![[r#"
             /main.prose:1:7
             /main.prose:3:10
             /main.prose:4:17
-            /main.prose:5:12"#]]);
-        check(fixture, false, expect![[r#"
+            /main.prose:5:12"#]],
+        );
+        check(
+            fixture,
+            false,
+            expect![[r#"
             /main.prose:3:10
             /main.prose:4:17
-            /main.prose:5:12"#]]);
+            /main.prose:5:12"#]],
+        );
     }
 
     #[test]
@@ -69,9 +91,13 @@ mod tests {
 
     #[test]
     fn only_the_same_variable() {
-        check("block f(x):\n  session \"{$0x}\"\nblock g(x):\n  session \"{x}\"\nlet x = 1\n", true, expect![[r#"
+        check(
+            "block f(x):\n  session \"{$0x}\"\nblock g(x):\n  session \"{x}\"\nlet x = 1\n",
+            true,
+            expect![[r#"
             /main.prose:1:9
-            /main.prose:2:13"#]]);
+            /main.prose:2:13"#]],
+        );
     }
 
     #[test]

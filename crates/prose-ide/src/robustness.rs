@@ -4,8 +4,8 @@
 use prose_syntax::{TextRange, TextSize};
 
 use crate::{
-    Analysis, AnalysisHost, Change, CodeActionKind, CompletionConfig, FileId, FilePosition, FileRange, HoverConfig,
-    SymbolNode,
+    Analysis, AnalysisHost, Change, CodeActionKind, CompletionConfig, FileId, FilePosition, FileRange,
+    HoverConfig, SymbolNode,
 };
 
 const FILE: FileId = FileId(0);
@@ -62,7 +62,11 @@ else:
 fn analysis(text: &str) -> (AnalysisHost, Analysis) {
     let mut change = Change::new();
     change.text(FILE, "/main.prose", text);
-    change.text(FileId(1), "/lib.prose", "input topic: \"t\"\noutput k = session \"k\"\noutput l = session \"l\"\n");
+    change.text(
+        FileId(1),
+        "/lib.prose",
+        "input topic: \"t\"\noutput k = session \"k\"\noutput l = session \"l\"\n",
+    );
     change.resolve(FILE, vec![("lib.prose".to_owned(), Some(FileId(1)))]);
     let mut host = AnalysisHost::new();
     host.apply_change(change);
@@ -72,7 +76,9 @@ fn analysis(text: &str) -> (AnalysisHost, Analysis) {
 
 #[track_caller]
 fn check_range(text: &str, range: TextRange) {
-    let exists = text.get(usize::from(range.start())..usize::from(range.end())).is_some();
+    let exists = text
+        .get(usize::from(range.start())..usize::from(range.end()))
+        .is_some();
     assert!(exists, "{range:?} is no range of a text of {} bytes", text.len());
 }
 
@@ -87,11 +93,18 @@ fn check_file(text: &str, analysis: &Analysis) {
     fn symbols(text: &str, nodes: &[SymbolNode], outer: TextRange) {
         for node in nodes {
             check_range(text, node.full_range);
-            assert!(outer.contains_range(node.full_range) && node.full_range.contains_range(node.focus_range), "{node:?}");
+            assert!(
+                outer.contains_range(node.full_range) && node.full_range.contains_range(node.focus_range),
+                "{node:?}"
+            );
             symbols(text, &node.children, node.full_range);
         }
     }
-    symbols(text, &analysis.document_symbols(FILE).unwrap(), TextRange::up_to(TextSize::of(text)));
+    symbols(
+        text,
+        &analysis.document_symbols(FILE).unwrap(),
+        TextRange::up_to(TextSize::of(text)),
+    );
     for lens in analysis.code_lenses(FILE).unwrap() {
         check_range(text, lens.range);
     }
@@ -101,14 +114,24 @@ fn check_file(text: &str, analysis: &Analysis) {
 
 /// Asks everything at one place.
 fn check_place(text: &str, analysis: &Analysis, offset: usize) {
-    let position = FilePosition { file: FILE, offset: TextSize::new(offset as u32) };
+    let position = FilePosition {
+        file: FILE,
+        offset: TextSize::new(offset as u32),
+    };
     if let Some(hover) = analysis.hover(position, HoverConfig::default()).unwrap() {
         check_range(text, hover.range);
     }
     for snippets in [false, true] {
-        for item in analysis.completion(position, CompletionConfig { snippets }).unwrap() {
+        for item in analysis
+            .completion(position, CompletionConfig { snippets })
+            .unwrap()
+        {
             check_range(text, item.replace);
-            assert!(item.replace.contains_inclusive(position.offset.min(TextSize::of(text))) || !text.is_char_boundary(offset.min(text.len())));
+            assert!(
+                item.replace
+                    .contains_inclusive(position.offset.min(TextSize::of(text)))
+                    || !text.is_char_boundary(offset.min(text.len()))
+            );
             assert!(snippets || item.snippet.is_none());
             assert!(!item.insert.is_empty() && !item.insert.contains("${"), "{item:?}");
         }
@@ -125,7 +148,10 @@ fn check_place(text: &str, analysis: &Analysis, offset: usize) {
             check_range(text, reference.range);
         }
     }
-    let range = FileRange { file: FILE, range: TextRange::empty(position.offset) };
+    let range = FileRange {
+        file: FILE,
+        range: TextRange::empty(position.offset),
+    };
     for action in analysis.code_actions(range).unwrap() {
         if let CodeActionKind::QuickFix { edits, .. } = action.kind {
             edits.iter().for_each(|edit| check_range(text, edit.range));
@@ -165,8 +191,12 @@ fn every_beginning_of_a_program() {
 fn every_line_missing() {
     let lines: Vec<&str> = PROGRAM.split_inclusive('\n').collect();
     for missing in 0..lines.len() {
-        let text: String =
-            lines.iter().enumerate().filter(|(number, _)| *number != missing).map(|(_, line)| *line).collect();
+        let text: String = lines
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| *number != missing)
+            .map(|(_, line)| *line)
+            .collect();
         let (_host, analysis) = analysis(&text);
         check_file(&text, &analysis);
         let gap: usize = lines[..missing].iter().map(|line| line.len()).sum();
@@ -224,9 +254,17 @@ fn odd_texts() {
 fn unknown_files_have_no_answers() {
     let (_host, analysis) = analysis(PROGRAM);
     let file = FileId(77);
-    let position = FilePosition { file, offset: TextSize::new(5) };
+    let position = FilePosition {
+        file,
+        offset: TextSize::new(5),
+    };
     assert_eq!(analysis.hover(position, HoverConfig::default()).unwrap(), None);
-    assert!(analysis.completion(position, CompletionConfig::default()).unwrap().is_empty());
+    assert!(
+        analysis
+            .completion(position, CompletionConfig::default())
+            .unwrap()
+            .is_empty()
+    );
     assert!(analysis.diagnostics(file).unwrap().is_empty());
     assert!(analysis.document_symbols(file).unwrap().is_empty());
     assert_eq!(analysis.file_text(file).unwrap(), None);

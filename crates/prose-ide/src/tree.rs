@@ -22,7 +22,8 @@ impl Piece {
 
 /// The file, when it has a text.
 pub(crate) fn source(db: &RootDatabase, file: FileId) -> Option<SourceFile> {
-    db.source(file).filter(|source| source.state(db) == FileState::Text)
+    db.source(file)
+        .filter(|source| source.state(db) == FileState::Text)
 }
 
 pub(crate) fn text(db: &RootDatabase, file: FileId) -> Option<Arc<str>> {
@@ -42,20 +43,30 @@ pub(crate) fn clamp(text: &str, offset: TextSize) -> TextSize {
 pub(crate) fn pieces(db: &RootDatabase, source: SourceFile) -> Vec<Piece> {
     let starts = source.starts(db);
     let chunks = source.chunks(db);
-    chunks.iter().zip(starts.iter()).map(|(&chunk, &start)| piece(db, chunk, start)).collect()
+    chunks
+        .iter()
+        .zip(starts.iter())
+        .map(|(&chunk, &start)| piece(db, chunk, start))
+        .collect()
 }
 
 fn piece(db: &RootDatabase, chunk: Chunk, start: TextSize) -> Piece {
-    Piece { root: prose_hir::parse(db, chunk).root(), start }
+    Piece {
+        root: prose_hir::parse(db, chunk).root(),
+        start,
+    }
 }
 
 /// The trees around an offset: that of its chunk, the next, and those before until one has a token.
 pub(crate) fn pieces_around(db: &RootDatabase, source: SourceFile, offset: TextSize) -> Vec<Piece> {
     let starts = source.starts(db);
     let chunks = source.chunks(db);
-    let Some(at) = starts.partition_point(|start| *start <= offset).checked_sub(1) else { return Vec::new() };
-    let mut pieces: Vec<Piece> =
-        (at..chunks.len().min(at + 2)).map(|i| piece(db, chunks[i], starts[i])).collect();
+    let Some(at) = starts.partition_point(|start| *start <= offset).checked_sub(1) else {
+        return Vec::new();
+    };
+    let mut pieces: Vec<Piece> = (at..chunks.len().min(at + 2))
+        .map(|i| piece(db, chunks[i], starts[i]))
+        .collect();
     for i in (0..at).rev() {
         let before = piece(db, chunks[i], starts[i]);
         let empty = before.root.first_child().is_none();
@@ -77,17 +88,20 @@ pub(crate) fn piece_at(db: &RootDatabase, source: SourceFile, offset: TextSize) 
 
 /// The token at an offset; between two tokens the one that carries more meaning, words first.
 pub(crate) fn token_at(root: &SyntaxNode, offset: TextSize) -> Option<SyntaxToken> {
-    root.token_at_offset(offset).max_by_key(|token| match token.kind() {
-        SyntaxKind::IDENT => 4,
-        kind if kind.is_keyword() => 3,
-        kind if kind.is_trivia() => 0,
-        SyntaxKind::COMMENT => 0,
-        _ => 1,
-    })
+    root.token_at_offset(offset)
+        .max_by_key(|token| match token.kind() {
+            SyntaxKind::IDENT => 4,
+            kind if kind.is_keyword() => 3,
+            kind if kind.is_trivia() => 0,
+            SyntaxKind::COMMENT => 0,
+            _ => 1,
+        })
 }
 
 /// The whole tree as text.
 pub(crate) fn view(db: &RootDatabase, file: FileId) -> String {
-    let Some(text) = text(db, file) else { return String::new() };
+    let Some(text) = text(db, file) else {
+        return String::new();
+    };
     format!("{:#?}", prose_syntax::parse(&text).syntax())
 }

@@ -106,7 +106,9 @@ pub struct HoverConfig {
 
 impl Default for HoverConfig {
     fn default() -> Self {
-        HoverConfig { markup: MarkupKind::Markdown }
+        HoverConfig {
+            markup: MarkupKind::Markdown,
+        }
     }
 }
 
@@ -193,7 +195,11 @@ pub struct RunCommand {
 impl RunCommand {
     /// What the editor shows.
     pub fn title(&self) -> &'static str {
-        if self.simulated { "▷ Run simulated" } else { "▶ Run" }
+        if self.simulated {
+            "▷ Run simulated"
+        } else {
+            "▶ Run"
+        }
     }
 }
 

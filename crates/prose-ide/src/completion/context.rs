@@ -3,7 +3,8 @@
 //! A program is incomplete exactly where someone completes, and there the tree is what recovery made of it. So this
 //! looks at tokens: the logical line of the cursor, the lines that enclose it by indentation and its siblings.
 
-use prose_model::vocabulary;
+mod line;
+
 use prose_syntax::{SyntaxKind, SyntaxNode, TextRange, TextSize, text};
 
 /// A token that is neither blank nor comment.
@@ -99,7 +100,11 @@ pub(crate) enum Place {
     /// A modifier, with the names that are there already.
     Modifiers(Modified, Vec<String>),
     /// The value of a modifier; `quoted`: inside its quotes.
-    ModifierValue { of: Modified, name: Option<String>, quoted: bool },
+    ModifierValue {
+        of: Modified,
+        name: Option<String>,
+        quoted: bool,
+    },
     /// An argument of this block or program, with the names that are there already.
     Arguments(String, Vec<String>),
     /// A name inside `{…}` of a text or in a list of patterns.
@@ -134,7 +139,12 @@ pub(crate) fn collect_tokens(tree: &SyntaxNode, base: TextSize, out: &mut Vec<To
     while let Some(tok) = token {
         let text = tok.text();
         if !tok.kind().is_trivia() && !text.is_empty() {
-            out.push(Tok { kind: tok.kind(), range: tok.text_range() + base, column, first });
+            out.push(Tok {
+                kind: tok.kind(),
+                range: tok.text_range() + base,
+                column,
+                first,
+            });
             first = false;
         }
         column = column_after(text, column, tok.kind() == SyntaxKind::WHITESPACE, &mut first);
@@ -160,7 +170,12 @@ fn column_after(text: &str, mut column: u32, blank: bool, first: &mut bool) -> u
 impl Context {
     /// Finds the place of `offset`, which is within `text` and on a character boundary.
     pub(crate) fn new(text: &str, toks: &[Tok], offset: TextSize) -> Context {
-        Finder { text, toks, lines: lines(text, toks) }.context(offset)
+        Finder {
+            text,
+            toks,
+            lines: lines(text, toks),
+        }
+        .context(offset)
     }
 }
 
@@ -184,11 +199,17 @@ fn lines(text: &str, toks: &[Tok]) -> Vec<Line> {
         };
         if starts {
             depth = 0;
-            lines.push(Line { column: tok.column, start: i, end: i });
+            lines.push(Line {
+                column: tok.column,
+                start: i,
+                end: i,
+            });
         }
         match tok.kind {
             SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
-            SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth = depth.saturating_sub(1),
+            SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => {
+                depth = depth.saturating_sub(1)
+            }
             _ => {}
         }
         if let Some(line) = lines.last_mut() {
@@ -202,13 +223,14 @@ fn looks_like_start(text: &str, toks: &[Tok], i: usize) -> bool {
     let word = &text[toks[i].range];
     let next = toks.get(i + 1).map(|tok| tok.kind);
     match word {
-        "agent" | "block" | "let" | "const" | "output" | "input" | "use" => {
-            next.is_some_and(|kind| is_word_kind(kind) || matches!(kind, SyntaxKind::STRING | SyntaxKind::L_BRACE))
-        }
-        "session" | "resume" | "do" | "parallel" | "repeat" | "for" | "loop" | "if" | "elif" | "else" | "try" | "catch"
-        | "finally" | "choice" | "option" | "throw" => {
-            !matches!(next, Some(SyntaxKind::COMMA | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE | SyntaxKind::R_PAREN))
-        }
+        "agent" | "block" | "let" | "const" | "output" | "input" | "use" => next.is_some_and(|kind| {
+            is_word_kind(kind) || matches!(kind, SyntaxKind::STRING | SyntaxKind::L_BRACE)
+        }),
+        "session" | "resume" | "do" | "parallel" | "repeat" | "for" | "loop" | "if" | "elif" | "else"
+        | "try" | "catch" | "finally" | "choice" | "option" | "throw" => !matches!(
+            next,
+            Some(SyntaxKind::COMMA | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE | SyntaxKind::R_PAREN)
+        ),
         _ => is_word(text, &toks[i]) && matches!(next, Some(SyntaxKind::COLON | SyntaxKind::EQ)),
     }
 }
@@ -220,7 +242,10 @@ fn is_word_kind(kind: SyntaxKind) -> bool {
 
 fn is_word(text: &str, tok: &Tok) -> bool {
     is_word_kind(tok.kind)
-        || (tok.kind == SyntaxKind::UNKNOWN && text[tok.range].chars().all(|ch| ch.is_alphanumeric() || ch == '_'))
+        || (tok.kind == SyntaxKind::UNKNOWN
+            && text[tok.range]
+                .chars()
+                .all(|ch| ch.is_alphanumeric() || ch == '_'))
 }
 
 fn is_text_kind(kind: SyntaxKind) -> bool {
@@ -232,7 +257,8 @@ fn is_text_kind(kind: SyntaxKind) -> bool {
 
 /// Words that a session or another construct follows as a value.
 fn starts_value(kind: SyntaxKind, word: &str) -> bool {
-    matches!(kind, SyntaxKind::EQ | SyntaxKind::ARROW | SyntaxKind::COLON) || matches!(word, "output" | "return")
+    matches!(kind, SyntaxKind::EQ | SyntaxKind::ARROW | SyntaxKind::COLON)
+        || matches!(word, "output" | "return")
 }
 
 impl Finder<'_> {
@@ -260,7 +286,9 @@ impl Finder<'_> {
         let (word, before) = match self.toks.get(at) {
             Some(tok) if is_word(self.text, tok) && tok.range.start() <= offset => (tok.range, at),
             Some(tok) if tok.range.end() == offset => match self.toks.get(at + 1) {
-                Some(next) if next.range.start() == offset && is_word(self.text, next) => (next.range, at + 1),
+                Some(next) if next.range.start() == offset && is_word(self.text, next) => {
+                    (next.range, at + 1)
+                }
                 _ => (empty, at + 1),
             },
             _ => (empty, at),
@@ -274,8 +302,16 @@ impl Finder<'_> {
         if word.is_empty() && before > 0 {
             let tok = &self.toks[before - 1];
             let touches = tok.range.end() == offset;
-            if touches && (is_text_kind(tok.kind) || matches!(tok.kind, SyntaxKind::NUMBER | SyntaxKind::DURATION)) {
-                return Context { place: Place::Nothing, word, followed_by, lookup: offset, unfinished: Vec::new() };
+            if touches
+                && (is_text_kind(tok.kind) || matches!(tok.kind, SyntaxKind::NUMBER | SyntaxKind::DURATION))
+            {
+                return Context {
+                    place: Place::Nothing,
+                    word,
+                    followed_by,
+                    lookup: offset,
+                    unfinished: Vec::new(),
+                };
             }
         }
 
@@ -288,10 +324,14 @@ impl Finder<'_> {
         let line_before = line.filter(|line| {
             let last = &self.toks[before - 1];
             let same_physical = last.range.end() > cursor_line;
-            same_physical || self.open_brackets(line.start, before).last().is_some_and(|&open| {
-                // In a bracket that was never closed, a cursor that isn't deeper than its line left it.
-                column > line.column || self.closes_after(open, before)
-            })
+            same_physical
+                || self
+                    .open_brackets(line.start, before)
+                    .last()
+                    .is_some_and(|&open| {
+                        // In a bracket that was never closed, a cursor that isn't deeper than its line left it.
+                        column > line.column || self.closes_after(open, before)
+                    })
         });
         let place = match line_before {
             Some(line) => self.in_line(line, before, line_index - 1, (!word.is_empty()).then_some(before)),
@@ -305,7 +345,13 @@ impl Finder<'_> {
             Some(_) if word.is_empty() => self.toks[before - 1].range.end(),
             _ => word.start(),
         };
-        Context { place, word, followed_by, lookup, unfinished }
+        Context {
+            place,
+            word,
+            followed_by,
+            lookup,
+            unfinished,
+        }
     }
 
     fn physical_line_start(&self, offset: TextSize) -> TextSize {
@@ -316,7 +362,12 @@ impl Finder<'_> {
 
     fn column_of(&self, offset: TextSize) -> u32 {
         let start = self.physical_line_start(offset);
-        column_after(&self.text[usize::from(start)..usize::from(offset)], 0, true, &mut true)
+        column_after(
+            &self.text[usize::from(start)..usize::from(offset)],
+            0,
+            true,
+            &mut true,
+        )
     }
 
     /// Indexes of the brackets of tokens `start..end` that are open at `end`.
@@ -336,7 +387,11 @@ impl Finder<'_> {
 
     /// Whether the bracket at `open` is closed by a token at or after `from` in the same logical line.
     fn closes_after(&self, open: usize, from: usize) -> bool {
-        let line_end = self.lines.iter().find(|line| line.start <= open && open < line.end).map_or(open, |line| line.end);
+        let line_end = self
+            .lines
+            .iter()
+            .find(|line| line.start <= open && open < line.end)
+            .map_or(open, |line| line.end);
         let mut depth = 0usize;
         for i in open..line_end {
             match self.toks[i].kind {
@@ -358,7 +413,10 @@ impl Finder<'_> {
     fn inside_text(&self, i: usize, tok: &Tok, offset: TextSize) -> Context {
         let token = &self.text[tok.range];
         let inner = usize::from(offset - tok.range.start());
-        let line_index = self.lines.partition_point(|line| line.start <= i).saturating_sub(1);
+        let line_index = self
+            .lines
+            .partition_point(|line| line.start <= i)
+            .saturating_sub(1);
         let line = self.lines[line_index];
         let mut context = Context {
             place: Place::Nothing,
@@ -384,7 +442,10 @@ impl Finder<'_> {
                 let path = &typed[..word_start];
                 context.place = if let Some(path) = path.strip_suffix('.') {
                     let path = path.split('.').map(str::to_owned).collect();
-                    Place::Member { path, at: tok.range.start() }
+                    Place::Member {
+                        path,
+                        at: tok.range.start(),
+                    }
                 } else {
                     Place::Variables
                 };
@@ -394,10 +455,22 @@ impl Finder<'_> {
 
         // The whole content of a string that is a value from a list: `parallel ("any")`, `model: "opus"`.
         if tok.kind == SyntaxKind::STRING {
-            let end = if text::is_terminated(tok.kind, token) { token.len() - 1 } else { token.trim_end().len().max(inner) };
+            let end = if text::is_terminated(tok.kind, token) {
+                token.len() - 1
+            } else {
+                token.trim_end().len().max(inner)
+            };
             let place = match self.in_line(line, i, line_index, None) {
-                Place::Modifiers(of, _) => Place::ModifierValue { of, name: None, quoted: true },
-                Place::ModifierValue { of, name, .. } => Place::ModifierValue { of, name, quoted: true },
+                Place::Modifiers(of, _) => Place::ModifierValue {
+                    of,
+                    name: None,
+                    quoted: true,
+                },
+                Place::ModifierValue { of, name, .. } => Place::ModifierValue {
+                    of,
+                    name,
+                    quoted: true,
+                },
                 Place::PropertyValue(key) => Place::QuotedValue(key),
                 _ => return context,
             };
@@ -423,13 +496,18 @@ impl Finder<'_> {
     /// Lines that enclose a line of this column, innermost first: those above with smaller and smaller columns.
     fn enclosing(&self, column: u32, line_index: usize) -> impl Iterator<Item = (usize, Line)> + '_ {
         let mut limit = column;
-        self.lines[..line_index].iter().copied().enumerate().rev().filter(move |(_, line)| {
-            let encloses = line.column < limit;
-            if encloses {
-                limit = line.column;
-            }
-            encloses
-        })
+        self.lines[..line_index]
+            .iter()
+            .copied()
+            .enumerate()
+            .rev()
+            .filter(move |(_, line)| {
+                let encloses = line.column < limit;
+                if encloses {
+                    limit = line.column;
+                }
+                encloses
+            })
     }
 
     /// Lines at this column above and below `line_index` under the same header.
@@ -452,11 +530,15 @@ impl Finder<'_> {
 
     /// `own` is the token that is being completed, if there is one.
     fn at_line_start(&self, column: u32, line_index: usize, own: Option<usize>) -> Place {
-        let body = self.enclosing(column, line_index).find_map(|(_, line)| self.body_of(line));
+        let body = self
+            .enclosing(column, line_index)
+            .find_map(|(_, line)| self.body_of(line));
         let present = || -> Vec<String> {
             self.siblings_above(column, line_index)
                 .chain(self.siblings_below(column, line_index))
-                .filter(|line| self.kind(line.start + 1) == Some(SyntaxKind::COLON) && Some(line.start) != own)
+                .filter(|line| {
+                    self.kind(line.start + 1) == Some(SyntaxKind::COLON) && Some(line.start) != own
+                })
                 .map(|line| self.word(line.start).to_owned())
                 .collect()
         };
@@ -485,7 +567,11 @@ impl Finder<'_> {
                 _ => {}
             }
         }
-        Place::Statement { top_level, branches, continuations }
+        Place::Statement {
+            top_level,
+            branches,
+            continuations,
+        }
     }
 
     fn unfinished(&self, column: u32, line_index: usize, line: Option<Line>) -> Vec<TextRange> {
@@ -529,8 +615,8 @@ impl Finder<'_> {
             "agent" if second != Some(SyntaxKind::EQ) => return Some(Body::Properties(Owner::Agent)),
             "choice" => return Some(Body::Options),
             "parallel" if self.word(head_at + 1) != "for" => return Some(Body::Branches),
-            "parallel" | "block" | "if" | "elif" | "else" | "for" | "repeat" | "loop" | "try" | "catch" | "finally"
-            | "option" => {
+            "parallel" | "block" | "if" | "elif" | "else" | "for" | "repeat" | "loop" | "try" | "catch"
+            | "finally" | "option" => {
                 // The one-line form: `if **x**: session "y"` may have properties below.
                 return Some(self.session_in(line).map_or(Body::Statements, Body::Properties));
             }
@@ -541,13 +627,20 @@ impl Finder<'_> {
             return Some(Body::Properties(owner));
         }
         if second == Some(SyntaxKind::COLON) && line.end == line.start + 2 {
-            return Some(if first == "permissions" { Body::Permissions } else { Body::Nested(first.to_owned()) });
+            return Some(if first == "permissions" {
+                Body::Permissions
+            } else {
+                Body::Nested(first.to_owned())
+            });
         }
         None
     }
 
     fn is_pipe_op(&self, line: Line) -> bool {
-        (line.start..line.end).rev().take(8).any(|i| self.kind(i) == Some(SyntaxKind::PIPE))
+        (line.start..line.end)
+            .rev()
+            .take(8)
+            .any(|i| self.kind(i) == Some(SyntaxKind::PIPE))
     }
 
     /// The last session of a line, if its properties may stand below.
@@ -574,333 +667,6 @@ impl Finder<'_> {
         }
         None
     }
-
-    // ---- inside a line -----------------------------------------------------------------------------
-
-    /// The place after the tokens of `line` that are before index `end`.
-    fn in_line(&self, line: Line, end: usize, line_index: usize, own: Option<usize>) -> Place {
-        let start = line.start;
-        if end <= start {
-            return self.at_line_start(line.column, line_index, own);
-        }
-        let last = end - 1;
-        let (last_kind, last_word) = (self.toks[last].kind, self.word(last));
-
-        if last_kind == SyntaxKind::DOT {
-            return match self.path_before(start, last) {
-                Some(path) => Place::Member { path, at: self.toks[last].range.start() },
-                None => Place::Nothing,
-            };
-        }
-        if let Some(&open) = self.open_brackets(start, end).last() {
-            return self.in_bracket(line, open, end, line_index, own);
-        }
-        // Agents: `session:`, `resume:`, `session name:`.
-        if last_kind == SyntaxKind::COLON {
-            let keyword = |i: usize| {
-                matches!(self.word(i), "session" | "resume")
-                    && (i == start || starts_value(self.toks[i - 1].kind, self.word(i - 1)))
-            };
-            if last > start && keyword(last - 1) {
-                return Place::Agents;
-            }
-            if last >= start + 2 && keyword(last - 2) && is_word(self.text, &self.toks[last - 1]) {
-                return Place::Agents;
-            }
-        }
-        // Properties, on their own line or on that of their session.
-        let colon = (start..end).rev().find(|&i| self.toks[i].kind == SyntaxKind::COLON);
-        let enclosing = self.enclosing(line.column, line_index).find_map(|(_, line)| self.body_of(line));
-        if self.kind(start + 1) == Some(SyntaxKind::COLON) && end > start + 1 && !is_header_keyword(self.word(start)) {
-            let key = self.word(start).to_owned();
-            match enclosing {
-                Some(Body::Permissions) => return Place::PermissionValue,
-                Some(Body::Properties(_)) => return self.property_value(key, start + 2, end),
-                Some(Body::Nested(of)) if of == "context" => return Place::Context,
-                Some(Body::Nested(_)) => return Place::Nothing,
-                _ => {}
-            }
-        }
-        if let Some(colon) = colon.filter(|&colon| colon > start) {
-            let key = self.word(colon - 1);
-            let session = (start..colon - 1).rev().any(|i| matches!(self.word(i), "session" | "resume"));
-            if session && is_property(key) && is_word(self.text, &self.toks[colon - 1]) {
-                return self.property_value(key.to_owned(), colon + 1, end);
-            }
-        }
-        match enclosing {
-            Some(Body::Permissions | Body::Properties(_)) => return Place::Nothing,
-            Some(Body::Nested(key)) => {
-                // `- item` lines.
-                return if key == "context" { Place::Context } else { Place::Nothing };
-            }
-            _ => {}
-        }
-        self.in_statement(line, end, last, last_kind, last_word)
-    }
-
-    fn property_value(&self, key: String, value_start: usize, end: usize) -> Place {
-        match key.as_str() {
-            "context" => match self.toks[end - 1].kind {
-                SyntaxKind::COLON | SyntaxKind::COMMA | SyntaxKind::PLUS | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => {
-                    Place::Context
-                }
-                _ => Place::Nothing,
-            },
-            _ if end > value_start => match self.toks[end - 1].kind {
-                SyntaxKind::PLUS => Place::Expression { heads: false },
-                _ => Place::Nothing,
-            },
-            _ => Place::PropertyValue(key),
-        }
-    }
-
-    fn in_statement(&self, line: Line, end: usize, last: usize, last_kind: SyntaxKind, last_word: &str) -> Place {
-        let start = line.start;
-        let first = self.word(start);
-        let head_at = self.head_index(line).min(last);
-        let assigned = matches!(self.kind(start + 1), Some(SyntaxKind::EQ)) && end > start + 1;
-        // Names being declared and texts being written.
-        if last == start && !assigned {
-            match first {
-                "agent" | "block" | "let" | "const" | "input" | "use" | "import" | "session" | "option" | "for" => {
-                    return Place::Nothing;
-                }
-                "resume" | "try" | "finally" => return Place::Nothing,
-                "output" | "return" => return Place::Expression { heads: true },
-                "throw" | "repeat" | "assert" => return Place::Expression { heads: false },
-                _ => {}
-            }
-        }
-        if matches!(first, "agent") && !assigned {
-            return Place::Nothing;
-        }
-        if matches!(first, "use") && !assigned {
-            return if last_kind == SyntaxKind::STRING { Place::Keywords(&["as"]) } else { Place::Nothing };
-        }
-        if first == "input" && !assigned {
-            return Place::Nothing;
-        }
-        match last_kind {
-            SyntaxKind::EQ | SyntaxKind::ARROW => return Place::Expression { heads: true },
-            SyntaxKind::PIPE => return Place::Keywords(&["map", "filter", "pmap", "reduce", "chunks"]),
-            SyntaxKind::PLUS
-            | SyntaxKind::MINUS
-            | SyntaxKind::EQ2
-            | SyntaxKind::NEQ
-            | SyntaxKind::LT
-            | SyntaxKind::GT
-            | SyntaxKind::LTEQ
-            | SyntaxKind::GTEQ => return Place::Expression { heads: false },
-            SyntaxKind::COLON => {
-                // The one-line form of a body: `if **x**: do f`.
-                return if is_header_keyword(self.word(head_at)) {
-                    Place::Expression { heads: true }
-                } else {
-                    Place::Nothing
-                };
-            }
-            SyntaxKind::COMMA => return Place::Nothing,
-            _ => {}
-        }
-        if is_word_kind(last_kind) {
-            let previous = (last > start).then(|| self.toks[last - 1].kind);
-            match last_word {
-                // `do` begins an expression only where one can begin.
-                "do" if last == start || starts_value(previous.unwrap_or(last_kind), self.word(last - 1)) => {
-                    return Place::Blocks;
-                }
-                "in" if matches!(self.word(head_at), "for" | "parallel") => return Place::Expression { heads: false },
-                "until" | "while" if self.word(head_at) == "loop" => return Place::Expression { heads: false },
-                "if" | "elif" | "choice" if last == head_at || last == start => return Place::Expression { heads: false },
-                "and" | "or" | "not" => return Place::Expression { heads: false },
-                "parallel" if last == head_at => return Place::Keywords(&["for"]),
-                "loop" if last == head_at => return Place::Keywords(&["until", "while", "as"]),
-                "catch" if last == start => return Place::Keywords(&["as"]),
-                "repeat" if last == head_at => return Place::Expression { heads: false },
-                "else" if last == start => return Place::Nothing,
-                "as" => return Place::Nothing,
-                _ => {}
-            }
-        }
-        // A complete operand stands before the cursor.
-        match self.word(head_at) {
-            "for" | "parallel" if !(start..end).any(|i| self.word(i) == "in") => {
-                let names = (head_at..end).filter(|&i| is_word_kind(self.toks[i].kind)).count();
-                let heads = if self.word(head_at) == "for" { 1 } else { 2 };
-                if names > heads { Place::Keywords(&["in"]) } else { Place::Nothing }
-            }
-            "repeat" => Place::Keywords(&["as"]),
-            "loop" if !(start..end).any(|i| self.word(i) == "as") => Place::Keywords(&["as", "and", "or"]),
-            "if" | "elif" => Place::Keywords(&["and", "or"]),
-            "session" | "resume" if matches!(last_kind, SyntaxKind::STRING | SyntaxKind::TRIPLE_STRING) => Place::Nothing,
-            _ => Place::Nothing,
-        }
-    }
-
-    fn in_bracket(&self, line: Line, open: usize, end: usize, line_index: usize, own: Option<usize>) -> Place {
-        let start = line.start;
-        let last = end - 1;
-        let last_kind = self.toks[last].kind;
-        let enclosing = self.enclosing(line.column, line_index).find_map(|(_, line)| self.body_of(line));
-        // The property whose value this bracket belongs to.
-        let own_line = self.kind(start + 1) == Some(SyntaxKind::COLON) && !is_header_keyword(self.word(start));
-        let key = if own_line && matches!(enclosing, Some(Body::Properties(_) | Body::Permissions | Body::Nested(_))) {
-            Some(self.word(start))
-        } else {
-            let has_session = (start..open).any(|i| matches!(self.word(i), "session" | "resume"));
-            (start + 1..open)
-                .rev()
-                .find(|&i| self.toks[i].kind == SyntaxKind::COLON)
-                .map(|i| self.word(i - 1))
-                .filter(|key| has_session && is_property(key))
-        };
-        let after_separator = matches!(
-            last_kind,
-            SyntaxKind::COMMA | SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE | SyntaxKind::COLON
-        ) || matches!(
-            last_kind,
-            SyntaxKind::PLUS
-                | SyntaxKind::MINUS
-                | SyntaxKind::EQ2
-                | SyntaxKind::NEQ
-                | SyntaxKind::LT
-                | SyntaxKind::GT
-                | SyntaxKind::LTEQ
-                | SyntaxKind::GTEQ
-        ) || matches!(self.word(last), "and" | "or" | "not");
-        if own_line && enclosing == Some(Body::Permissions) {
-            return if after_separator { Place::Variables } else { Place::Nothing };
-        }
-        match self.toks[open].kind {
-            SyntaxKind::L_PAREN => self.in_parentheses(line, open, end, after_separator, own),
-            SyntaxKind::L_BRACE if open == start + 1 && matches!(self.word(start), "let" | "const") => {
-                let range = TextRange::new(self.toks[start].range.start(), self.toks[line.end - 1].range.end());
-                if after_separator { Place::PatternKey(range) } else { Place::Nothing }
-            }
-            // Only one directly at the key: in a list of a session inside a context something else may stand.
-            _ if key == Some("context") => {
-                // Lists may go on with blanks instead of commas (seed, "context:").
-                let blank_separated = is_word_kind(last_kind) && self.toks[open].kind == SyntaxKind::L_BRACK;
-                if after_separator || blank_separated { Place::Context } else { Place::Nothing }
-            }
-            _ if matches!(key, Some("skills" | "tools")) => Place::Nothing,
-            _ if matches!(self.word(last), "session" | "resume") => Place::Nothing,
-            _ if self.word(last) == "do" => Place::Blocks,
-            _ if last_kind == SyntaxKind::COLON && matches!(self.word(last.saturating_sub(1)), "session" | "resume") => {
-                Place::Agents
-            }
-            SyntaxKind::L_BRACK if after_separator => Place::Expression { heads: true },
-            _ if after_separator => Place::Expression { heads: false },
-            _ => Place::Nothing,
-        }
-    }
-
-    fn in_parentheses(&self, line: Line, open: usize, end: usize, after_separator: bool, own: Option<usize>) -> Place {
-        let start = line.start;
-        let last = end - 1;
-        // Names given already: `k:` at this bracket's depth.
-        let mut present = Vec::new();
-        let mut depth = 0i32;
-        let mut at = open + 1;
-        while at < line.end {
-            match self.toks[at].kind {
-                SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_BRACE => depth += 1,
-                SyntaxKind::R_PAREN | SyntaxKind::R_BRACK | SyntaxKind::R_BRACE => depth -= 1,
-                SyntaxKind::COLON if depth == 0 && Some(at - 1) != own => present.push(self.word(at - 1).to_owned()),
-                _ => {}
-            }
-            if depth < 0 {
-                break;
-            }
-            at += 1;
-        }
-        let value_of = (self.toks[last].kind == SyntaxKind::COLON).then(|| self.word(last - 1).to_owned());
-        let head_at = self.head_index(line);
-        let head = self.word(head_at);
-        let before_open = if open > start { self.word(open - 1) } else { "" };
-        let of = match head {
-            "block" if open == start + 2 => return Place::Nothing,
-            "block" => Some(Modified::Block),
-            "parallel" if self.word(head_at + 1) == "for" => {
-                // `parallel for x in (…)` is a value, modifiers come behind it.
-                (before_open != "in").then_some(Modified::ParallelFor)
-            }
-            "parallel" => Some(Modified::Parallel),
-            "loop" if !matches!(before_open, "until" | "while" | "and" | "or" | "not" | "(") => Some(Modified::Loop),
-            "session" | "resume" if open > head_at && is_text_kind(self.toks[open - 1].kind) => Some(Modified::Session),
-            _ => None,
-        };
-        if let Some(of) = of {
-            return match value_of {
-                Some(name) => Place::ModifierValue { of, name: Some(name), quoted: false },
-                None if after_separator => Place::Modifiers(of, present),
-                None => Place::Nothing,
-            };
-        }
-        if before_open == "reduce" {
-            return Place::Nothing;
-        }
-        let is_call = open > start && is_word(self.text, &self.toks[open - 1]) && !is_operator_word(before_open);
-        if !after_separator {
-            return Place::Nothing;
-        }
-        if is_call && value_of.is_none() && matches!(self.toks[last].kind, SyntaxKind::COMMA | SyntaxKind::L_PAREN) {
-            return Place::Arguments(before_open.to_owned(), present);
-        }
-        Place::Expression { heads: false }
-    }
-
-    /// The path that ends before the dot at `dot`: `a.b` in `a.b.`; an index counts as nothing known.
-    fn path_before(&self, start: usize, dot: usize) -> Option<Vec<String>> {
-        let mut path = Vec::new();
-        let mut at = dot;
-        loop {
-            let word = at.checked_sub(1).filter(|&i| i >= start)?;
-            if !is_word(self.text, &self.toks[word]) {
-                return None;
-            }
-            path.push(self.word(word).to_owned());
-            match word.checked_sub(1).filter(|&i| i >= start) {
-                Some(before) if self.toks[before].kind == SyntaxKind::DOT => at = before,
-                _ => break,
-            }
-        }
-        path.reverse();
-        Some(path)
-    }
-}
-
-/// Words whose line ends in `:` and is no property.
-fn is_header_keyword(word: &str) -> bool {
-    matches!(
-        word,
-        "session"
-            | "resume"
-            | "do"
-            | "parallel"
-            | "for"
-            | "repeat"
-            | "loop"
-            | "if"
-            | "elif"
-            | "else"
-            | "try"
-            | "catch"
-            | "finally"
-            | "choice"
-            | "option"
-            | "block"
-            | "agent"
-    )
-}
-
-fn is_operator_word(word: &str) -> bool {
-    matches!(word, "and" | "or" | "not" | "in" | "until" | "while" | "if" | "elif" | "output" | "return" | "repeat")
-}
-
-fn is_property(word: &str) -> bool {
-    vocabulary::property(word).is_some()
 }
 
 fn is_name_char(ch: char) -> bool {

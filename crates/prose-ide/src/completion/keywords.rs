@@ -49,13 +49,19 @@ impl Completions<'_> {
 
     /// What begins a value besides names.
     pub(super) fn value_keywords(&mut self) {
-        for keyword in vocabulary::KEYWORDS.iter().filter(|it| it.role == KeywordRole::Construct) {
+        for keyword in vocabulary::KEYWORDS
+            .iter()
+            .filter(|it| it.role == KeywordRole::Construct)
+        {
             self.keyword(keyword, Rank::Keyword);
         }
     }
 
     pub(super) fn constants(&mut self) {
-        for keyword in vocabulary::KEYWORDS.iter().filter(|it| it.role == KeywordRole::Constant) {
+        for keyword in vocabulary::KEYWORDS
+            .iter()
+            .filter(|it| it.role == KeywordRole::Constant)
+        {
             self.keyword(keyword, Rank::Last);
         }
     }
@@ -83,7 +89,7 @@ impl Completions<'_> {
             "if" | "elif" => Some(format!("{} **${{1:condition}}**:{body}", keyword.word)),
             "else" | "try" | "finally" => Some(format!("{}:{body}", keyword.word)),
             "catch" => Some(format!("catch as ${{1:err}}:{body}")),
-            "choice" => Some(format!("choice **${{1:criteria}}**:\n  option \"${{2:label}}\":\n    $0")),
+            "choice" => Some("choice **${1:criteria}**:\n  option \"${2:label}\":\n    $0".to_owned()),
             "option" => Some(format!("option \"${{1:label}}\":{body}")),
             "throw" => Some("throw \"${1:message}\"$0".to_owned()),
             "map" | "filter" | "pmap" => Some(format!("{}:{body}", keyword.word)),

@@ -26,8 +26,12 @@ enum Shape {
 impl Completions<'_> {
     /// Keys of the value that `path` leads to.
     pub(super) fn members(&mut self, path: &[String], at: TextSize) {
-        let Some((root, keys)) = path.split_first() else { return };
-        let Some(def) = self.variable(self.source, at, root) else { return };
+        let Some((root, keys)) = path.split_first() else {
+            return;
+        };
+        let Some(def) = self.variable(self.source, at, root) else {
+            return;
+        };
         let mut shape = self.shape_of(&def, 0);
         for key in keys {
             shape = match shape {
@@ -57,7 +61,10 @@ impl Completions<'_> {
     }
 
     fn variable(&self, source: SourceFile, at: TextSize, name: &str) -> Option<Definition> {
-        names::variables(self.db, source, at).into_iter().find(|it| it.name == name)?.definition
+        names::variables(self.db, source, at)
+            .into_iter()
+            .find(|it| it.name == name)?
+            .definition
     }
 
     fn shape_of(&self, def: &Definition, steps: usize) -> Option<Shape> {
@@ -85,11 +92,15 @@ impl Completions<'_> {
                 self.shape_of(&def, steps + 1)
             }
             Expr::Object(it) => {
-                let entries: Vec<_> =
-                    it.fields().filter_map(|field| Some((field.key_text()?, field.value()))).collect();
+                let entries: Vec<_> = it
+                    .fields()
+                    .filter_map(|field| Some((field.key_text()?, field.value())))
+                    .collect();
                 (!entries.is_empty()).then_some(Shape::Record(entries))
             }
-            Expr::List(_) | Expr::Pipe(_) | Expr::For(_) | Expr::Repeat(_) | Expr::Loop(_) => Some(Shape::List),
+            Expr::List(_) | Expr::Pipe(_) | Expr::For(_) | Expr::Repeat(_) | Expr::Loop(_) => {
+                Some(Shape::List)
+            }
             // A record when all branches are named, else a list.
             Expr::Parallel(it) => {
                 let branches: Vec<Option<(String, Option<Expr>)>> = it
@@ -109,13 +120,21 @@ impl Completions<'_> {
                 }
             }
             Expr::Call(it) => {
-                let Some(Expr::Name(callee)) = it.callee() else { return None };
+                let Some(Expr::Name(callee)) = it.callee() else {
+                    return None;
+                };
                 let callee = callee.text();
                 let import = names::globals(self.db, near.source(), DefKind::Import)
                     .into_iter()
                     .find(|def| def.name == callee)?;
                 let contract = describe::contract(self.db, &import.definition?)?;
-                Some(Shape::Record(contract.outputs.iter().map(|name| (name.to_string(), None)).collect()))
+                Some(Shape::Record(
+                    contract
+                        .outputs
+                        .iter()
+                        .map(|name| (name.to_string(), None))
+                        .collect(),
+                ))
             }
             Expr::DoCall(it) => {
                 let callee = it.callee()?.text();
@@ -132,7 +151,8 @@ impl Completions<'_> {
                 outputs.sort();
                 outputs.dedup();
                 // One output is the value itself.
-                (outputs.len() > 1).then(|| Shape::Record(outputs.into_iter().map(|name| (name, None)).collect()))
+                (outputs.len() > 1)
+                    .then(|| Shape::Record(outputs.into_iter().map(|name| (name, None)).collect()))
             }
             _ => None,
         }

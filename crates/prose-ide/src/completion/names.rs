@@ -20,9 +20,11 @@ impl Completions<'_> {
     pub(super) fn visible(&self) -> Vec<VisibleName> {
         let mut names = names::variables(self.db, self.source, self.context.lookup);
         names.retain(|name| match &name.definition {
-            Some(it) if !name.kind.is_scoped() && it.source() == self.source => {
-                !self.context.unfinished.iter().any(|line| line.contains_range(it.range))
-            }
+            Some(it) if !name.kind.is_scoped() && it.source() == self.source => !self
+                .context
+                .unfinished
+                .iter()
+                .any(|line| line.contains_range(it.range)),
             _ => true,
         });
         names
@@ -73,7 +75,9 @@ impl Completions<'_> {
             let params = prose_hir::block_params(self.db, self.source, &def.name).unwrap_or_default();
             let params: Vec<String> = params.iter().map(|it| it.to_string()).collect();
             let proposal = self.named(&def, Rank::First);
-            let proposal = self.call(proposal, &def.name, &params, |name| (name.to_owned(), name.to_owned()));
+            let proposal = self.call(proposal, &def.name, &params, |name| {
+                (name.to_owned(), name.to_owned())
+            });
             self.add(proposal);
         }
         if with_programs {
@@ -94,7 +98,9 @@ impl Completions<'_> {
     fn program(&self, def: &VisibleName, rank: Rank) -> Proposal {
         let inputs = self.inputs_of(def).unwrap_or_default();
         let proposal = self.named(def, rank);
-        self.call(proposal, &def.name, &inputs, |name| (format!("{name}: {name}"), name.to_owned()))
+        self.call(proposal, &def.name, &inputs, |name| {
+            (format!("{name}: {name}"), name.to_owned())
+        })
     }
 
     /// The inputs of the program an import leads to, if it is known.
@@ -121,7 +127,12 @@ impl Completions<'_> {
             .map(|(i, param)| {
                 let (whole, placeholder) = argument(param);
                 let before = whole.strip_suffix(placeholder.as_str()).unwrap_or_default();
-                format!("{}${{{}:{}}}", snippet_text(before), i + 1, snippet_text(&placeholder))
+                format!(
+                    "{}${{{}:{}}}",
+                    snippet_text(before),
+                    i + 1,
+                    snippet_text(&placeholder)
+                )
             })
             .collect();
         proposal.snippet(format!("{}({})", snippet_text(name), arguments.join(", ")))
@@ -147,10 +158,17 @@ impl Completions<'_> {
     }
 
     pub(super) fn named(&self, def: &VisibleName, rank: Rank) -> Proposal {
-        let mut proposal = Proposal::new(def.name.as_str(), CompletionKind::Symbol(names::symbol_kind(def.kind)), rank)
-            .detail(describe::detail(self.db, def));
+        let mut proposal = Proposal::new(
+            def.name.as_str(),
+            CompletionKind::Symbol(names::symbol_kind(def.kind)),
+            rank,
+        )
+        .detail(describe::detail(self.db, def));
         if let Some(definition) = &def.definition {
-            proposal = proposal.doc(describe::render(&describe::definition(self.db, definition), MarkupKind::Markdown));
+            proposal = proposal.doc(describe::render(
+                &describe::definition(self.db, definition),
+                MarkupKind::Markdown,
+            ));
         }
         proposal
     }

@@ -11,7 +11,11 @@ impl Completions<'_> {
     /// Keys that may stand here and don't yet.
     pub(super) fn property_keys(&mut self, owner: Owner, present: &[String]) {
         for property in vocabulary::PROPERTIES {
-            let fits = if owner == Owner::Agent { property.agent } else { property.session };
+            let fits = if owner == Owner::Agent {
+                property.agent
+            } else {
+                property.session
+            };
             if !fits || present.iter().any(|key| key == property.key) {
                 continue;
             }
@@ -56,7 +60,9 @@ impl Completions<'_> {
 
     /// Values of a property; `quoted`: inside quotes that are there.
     pub(super) fn property_values(&mut self, key: &str, quoted: bool) {
-        let Some(property) = vocabulary::property(key) else { return };
+        let Some(property) = vocabulary::property(key) else {
+            return;
+        };
         match key {
             // A path is no word from the list.
             "persist" if quoted => {}
@@ -111,15 +117,21 @@ impl Completions<'_> {
     /// Keys of the record on the right of `let { … } =`.
     pub(super) fn pattern_keys(&mut self, line: prose_syntax::TextRange) {
         let text = self.slice(line).to_owned();
-        let Some((pattern, right)) = text.split_once('=') else { return };
-        let Some((callee, _)) = right.trim().split_once('(') else { return };
+        let Some((pattern, right)) = text.split_once('=') else {
+            return;
+        };
+        let Some((callee, _)) = right.trim().split_once('(') else {
+            return;
+        };
         let callee = callee.trim();
         let outputs = crate::names::globals(self.db, self.source, DefKind::Import)
             .into_iter()
             .find(|it| it.name == callee)
             .and_then(|it| crate::describe::contract(self.db, &it.definition?))
             .map(|it| it.outputs);
-        let taken: Vec<&str> = pattern.split(|ch: char| !(ch.is_alphanumeric() || ch == '_' || ch == '-')).collect();
+        let taken: Vec<&str> = pattern
+            .split(|ch: char| !(ch.is_alphanumeric() || ch == '_' || ch == '-'))
+            .collect();
         for output in outputs.into_iter().flatten() {
             if !taken.contains(&output.as_str()) {
                 self.add(Proposal::new(output.as_str(), CompletionKind::Field, Rank::First).detail("output"));
@@ -139,5 +151,7 @@ fn owner(of: Modified) -> ModifierOwner {
 }
 
 fn modifiers_of(owner: ModifierOwner) -> impl Iterator<Item = &'static Modifier> {
-    vocabulary::MODIFIERS.iter().filter(move |it| it.owners.contains(&owner))
+    vocabulary::MODIFIERS
+        .iter()
+        .filter(move |it| it.owners.contains(&owner))
 }

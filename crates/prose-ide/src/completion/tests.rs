@@ -1,5 +1,7 @@
 //! Completion at every place that has any, and at those that must have none.
 
+mod words;
+
 use expect_test::{Expect, expect};
 
 use crate::fixture::setup;
@@ -7,7 +9,10 @@ use crate::{CompletionConfig, CompletionItem, CompletionKind};
 
 fn items(fixture: &str, snippets: bool) -> Vec<CompletionItem> {
     let setup = setup(fixture);
-    setup.analysis.completion(setup.position(), CompletionConfig { snippets }).unwrap()
+    setup
+        .analysis
+        .completion(setup.position(), CompletionConfig { snippets })
+        .unwrap()
 }
 
 #[track_caller]
@@ -61,9 +66,15 @@ fn check_none(fixture: &str) {
 fn check_apply(fixture: &str, label: &str, snippets: bool, expect: Expect) {
     let setup = setup(fixture);
     let position = setup.position();
-    let items = setup.analysis.completion(position, CompletionConfig { snippets }).unwrap();
+    let items = setup
+        .analysis
+        .completion(position, CompletionConfig { snippets })
+        .unwrap();
     let item = items.iter().find(|it| it.label == label).unwrap_or_else(|| {
-        panic!("no {label} in {:?}", items.iter().map(|it| &it.label).collect::<Vec<_>>())
+        panic!(
+            "no {label} in {:?}",
+            items.iter().map(|it| &it.label).collect::<Vec<_>>()
+        )
     });
     let mut text = setup.text(position.file).to_owned();
     let range = usize::from(item.replace.start())..usize::from(item.replace.end());
@@ -90,17 +101,35 @@ fn agents_after_session_and_resume() {
     check(&with_agents("session: $0"), expect!["agent: critic writer"]);
     check(&with_agents("session:$0"), expect!["agent: critic writer"]);
     check(&with_agents("resume: $0"), expect!["agent: critic writer"]);
-    check(&with_agents("let x = session: $0\n"), expect!["agent: critic writer"]);
-    check(&with_agents("output x = resume: wr$0\n"), expect!["agent: critic writer"]);
-    check(&with_agents("session: wr$0iter\n  prompt: \"x\"\n"), expect!["agent: critic writer"]);
-    check(&with_agents("session \"a\" -> session: $0\n"), expect!["agent: critic writer"]);
-    check(&with_agents("parallel:\n  a = session: $0\n"), expect!["agent: critic writer"]);
+    check(
+        &with_agents("let x = session: $0\n"),
+        expect!["agent: critic writer"],
+    );
+    check(
+        &with_agents("output x = resume: wr$0\n"),
+        expect!["agent: critic writer"],
+    );
+    check(
+        &with_agents("session: wr$0iter\n  prompt: \"x\"\n"),
+        expect!["agent: critic writer"],
+    );
+    check(
+        &with_agents("session \"a\" -> session: $0\n"),
+        expect!["agent: critic writer"],
+    );
+    check(
+        &with_agents("parallel:\n  a = session: $0\n"),
+        expect!["agent: critic writer"],
+    );
 }
 
 #[test]
 fn agents_after_a_named_session() {
     check(&with_agents("session draft: $0"), expect!["agent: critic writer"]);
-    check(&with_agents("block b:\n  session draft: $0\nsession \"x\"\n"), expect!["agent: critic writer"]);
+    check(
+        &with_agents("block b:\n  session draft: $0\nsession \"x\"\n"),
+        expect!["agent: critic writer"],
+    );
 }
 
 #[test]
@@ -141,9 +170,18 @@ const BLOCKS: &str = "block review(text, depth):\n  session \"x\"\nblock plain:\
 fn blocks_after_do() {
     check(&format!("{BLOCKS}do $0"), expect!["block: plain review"]);
     check(&format!("{BLOCKS}do re$0\n"), expect!["block: plain review"]);
-    check(&format!("{BLOCKS}let x = do $0\n"), expect!["block: plain review"]);
-    check(&format!("{BLOCKS}if **a**:\n  do $0\n"), expect!["block: plain review"]);
-    check(&format!("{BLOCKS}session \"a\" -> do $0\n"), expect!["block: plain review"]);
+    check(
+        &format!("{BLOCKS}let x = do $0\n"),
+        expect!["block: plain review"],
+    );
+    check(
+        &format!("{BLOCKS}if **a**:\n  do $0\n"),
+        expect!["block: plain review"],
+    );
+    check(
+        &format!("{BLOCKS}session \"a\" -> do $0\n"),
+        expect!["block: plain review"],
+    );
     // Hoisted.
     check("do $0\nblock later:\n  session \"x\"\n", expect!["block: later"]);
     check(&with_lib("do $0\n"), expect!["program: lib"]);
@@ -151,98 +189,177 @@ fn blocks_after_do() {
 
 #[test]
 fn blocks_bring_their_arguments() {
-    check_apply("block f(a, b):\n  session \"x\"\ndo $0\n", "f", true, expect![[r#"
+    check_apply(
+        "block f(a, b):\n  session \"x\"\ndo $0\n",
+        "f",
+        true,
+        expect![[r#"
         block f(a, b):
           session "x"
         do f(${1:a}, ${2:b})
-    "#]]);
-    check_apply("block f(a, b):\n  session \"x\"\ndo $0\n", "f", false, expect![[r#"
+    "#]],
+    );
+    check_apply(
+        "block f(a, b):\n  session \"x\"\ndo $0\n",
+        "f",
+        false,
+        expect![[r#"
         block f(a, b):
           session "x"
         do f
-    "#]]);
-    check_apply("block f(a, b):\n  session \"x\"\ndo $0(1)\n", "f", true, expect![[r#"
+    "#]],
+    );
+    check_apply(
+        "block f(a, b):\n  session \"x\"\ndo $0(1)\n",
+        "f",
+        true,
+        expect![[r#"
         block f(a, b):
           session "x"
         do f(1)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn programs_bring_their_inputs() {
-    check_apply(&with_lib("let x = li$0\n"), "lib", true, expect![[r#"
+    check_apply(
+        &with_lib("let x = li$0\n"),
+        "lib",
+        true,
+        expect![[r#"
         use "lib.prose" as lib
         let x = lib(topic: ${1:topic}, depth: ${2:depth})
-    "#]]);
-    check(&with_lib("let a = \"1\"\nlet x = lib(topic: a, $0)\n"), expect![[r#"
+    "#]],
+    );
+    check(
+        &with_lib("let a = \"1\"\nlet x = lib(topic: a, $0)\n"),
+        expect![[r#"
         field: depth
         variable: a
-        keyword: false null true"#]]);
-    check_apply(&with_lib("let x = lib($0)\n"), "topic", false, expect![[r#"
+        keyword: false null true"#]],
+    );
+    check_apply(
+        &with_lib("let x = lib($0)\n"),
+        "topic",
+        false,
+        expect![[r#"
         use "lib.prose" as lib
         let x = lib(topic: )
-    "#]]);
-    check(&with_lib("let a = \"1\"\nlet x = lib(topic: $0)\n"), expect![[r#"
+    "#]],
+    );
+    check(
+        &with_lib("let a = \"1\"\nlet x = lib(topic: $0)\n"),
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
+        keyword: false null true"#]],
+    );
 }
 
 // ---- expressions -----------------------------------------------------------------------------------
 
 #[test]
 fn values() {
-    check("let a = \"1\"\nconst b = 2\nlet c = $0\n", expect![[r#"
+    check(
+        "let a = \"1\"\nconst b = 2\nlet c = $0\n",
+        expect![[r#"
         variable: a
         constant: b
-        keyword: choice do for if loop parallel repeat resume session try false null true"#]]);
-    check("let a = \"1\"\nlet c = a + $0\n", expect![[r#"
+        keyword: choice do for if loop parallel repeat resume session try false null true"#]],
+    );
+    check(
+        "let a = \"1\"\nlet c = a + $0\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = \"1\"\noutput $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = \"1\"\noutput $0\n",
+        expect![[r#"
         variable: a
-        keyword: choice do for if loop parallel repeat resume session try false null true"#]]);
-    check("let a = [1]\nfor x in $0\n", expect![[r#"
+        keyword: choice do for if loop parallel repeat resume session try false null true"#]],
+    );
+    check(
+        "let a = [1]\nfor x in $0\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 1\nif $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 1\nif $0\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 1\nif a == 1 and $0:\n  session \"x\"\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 1\nif a == 1 and $0:\n  session \"x\"\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 1\nloop until $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 1\nloop until $0\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 3\nrepeat $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 3\nrepeat $0\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 3\nblock f(x):\n  session \"x\"\ndo f($0)\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 3\nblock f(x):\n  session \"x\"\ndo f($0)\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 3\nblock f(x, y):\n  session \"x\"\ndo f(a, $0)\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 3\nblock f(x, y):\n  session \"x\"\ndo f(a, $0)\n",
+        expect![[r#"
         variable: a
-        keyword: false null true"#]]);
-    check("let a = 3\nlet b = [a, $0]\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let a = 3\nlet b = [a, $0]\n",
+        expect![[r#"
         variable: a
-        keyword: choice do for if loop parallel repeat resume session try false null true"#]]);
+        keyword: choice do for if loop parallel repeat resume session try false null true"#]],
+    );
 }
 
 #[test]
 fn names_follow_scope() {
-    check("block f(p):\n  let inner = session \"x\"\n  let c = 1 + $0\nlet outer = 1\n", expect![[r#"
+    check(
+        "block f(p):\n  let inner = session \"x\"\n  let c = 1 + $0\nlet outer = 1\n",
+        expect![[r#"
         variable: inner outer
         parameter: p
-        keyword: false null true"#]]);
-    check("for x, i in [1]:\n  let c = 1 + $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "for x, i in [1]:\n  let c = 1 + $0\n",
+        expect![[r#"
         loop variable: i x
-        keyword: false null true"#]]);
-    check("for x in [1]:\n  session \"y\"\nlet later = 1 + $0\n", expect!["keyword: false null true"]);
-    check("try:\n  session \"x\"\ncatch as err:\n  throw $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "for x in [1]:\n  session \"y\"\nlet later = 1 + $0\n",
+        expect!["keyword: false null true"],
+    );
+    check(
+        "try:\n  session \"x\"\ncatch as err:\n  throw $0\n",
+        expect![[r#"
         loop variable: err
-        keyword: false null true"#]]);
-    check("let xs = [1]\nlet ys = xs | map:\n  session \"y\"\n    context: $0\n", expect![[r#"
+        keyword: false null true"#]],
+    );
+    check(
+        "let xs = [1]\nlet ys = xs | map:\n  session \"y\"\n    context: $0\n",
+        expect![[r#"
         loop variable: item
-        variable: xs"#]]);
+        variable: xs"#]],
+    );
 }
 
 #[test]
@@ -307,11 +424,19 @@ fn interpolations() {
         expect!["variable: topic"],
     );
     // Not closed yet, its lines at column 0.
-    check("block f(topic):\n  session \"x\"\n    prompt: \"\"\"\nabout\n{to$0", expect!["parameter: topic"]);
-    check_apply("let topic = \"x\"\nsession \"about {to$0} now\"\n", "topic", true, expect![[r#"
+    check(
+        "block f(topic):\n  session \"x\"\n    prompt: \"\"\"\nabout\n{to$0",
+        expect!["parameter: topic"],
+    );
+    check_apply(
+        "let topic = \"x\"\nsession \"about {to$0} now\"\n",
+        "topic",
+        true,
+        expect![[r#"
         let topic = "x"
         session "about {topic} now"
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -324,7 +449,9 @@ fn plain_text_has_no_proposals() {
     check_none(&format!("{start}session \"\"\"\nsess$0\n\"\"\"\n"));
     check_none(&format!("{start}session \"\"\"\n  agent $0"));
     check_none(&format!("{start}session \"x\"\n  prompt: \"to$0\"\n"));
-    check_none(&format!("{start}session \"x\"\n  prompt: \"\"\"\n    model: $0\n  \"\"\"\n"));
+    check_none(&format!(
+        "{start}session \"x\"\n  prompt: \"\"\"\n    model: $0\n  \"\"\"\n"
+    ));
     check_none(&format!("{start}if **to$0**:\n"));
     check_none(&format!("{start}session \"a {{x}} b$0\"\n"));
     check_none(&format!("{start}session \"{{ \\\"a\\\": $0 }}\"\n"));
@@ -349,22 +476,48 @@ fn comments_have_no_proposals() {
 
 #[test]
 fn members() {
-    check(&with_lib("let r = lib(topic: \"a\")\nsession \"x\"\n  context: r.$0\n"), expect!["field: findings sources"]);
-    check(&with_lib("let r = lib(topic: \"a\")\nlet s = r.f$0\n"), expect!["field: findings sources"]);
-    check(&with_lib("let r = lib(topic: \"a\")\nsession \"see {r.$0}\"\n"), expect!["field: findings sources"]);
-    check("try:\n  session \"x\"\ncatch as err:\n  session \"fix {err.$0\"\n", expect![
-        "field: attempts kind message statement"
-    ]);
-    check("try:\n  session \"x\"\ncatch as err:\n  throw err.$0\n", expect!["field: attempts kind message statement"]);
-    check("let r = { a: 1, b: { c: 2 } }\nlet s = r.$0\n", expect!["field: a b"]);
-    check("let r = { a: 1, b: { c: 2 } }\nlet s = r.b.$0\n", expect!["field: c"]);
+    check(
+        &with_lib("let r = lib(topic: \"a\")\nsession \"x\"\n  context: r.$0\n"),
+        expect!["field: findings sources"],
+    );
+    check(
+        &with_lib("let r = lib(topic: \"a\")\nlet s = r.f$0\n"),
+        expect!["field: findings sources"],
+    );
+    check(
+        &with_lib("let r = lib(topic: \"a\")\nsession \"see {r.$0}\"\n"),
+        expect!["field: findings sources"],
+    );
+    check(
+        "try:\n  session \"x\"\ncatch as err:\n  session \"fix {err.$0\"\n",
+        expect!["field: attempts kind message statement"],
+    );
+    check(
+        "try:\n  session \"x\"\ncatch as err:\n  throw err.$0\n",
+        expect!["field: attempts kind message statement"],
+    );
+    check(
+        "let r = { a: 1, b: { c: 2 } }\nlet s = r.$0\n",
+        expect!["field: a b"],
+    );
+    check(
+        "let r = { a: 1, b: { c: 2 } }\nlet s = r.b.$0\n",
+        expect!["field: c"],
+    );
     check("let r = { a: 1 }\nlet q = r\nlet s = q.$0\n", expect!["field: a"]);
     check("let r = [1]\nif r.$0\n", expect!["field: count length"]);
-    check("let r = parallel:\n  a = session \"x\"\n  b = session \"y\"\nlet s = r.$0\n", expect!["field: a b"]);
-    check("let r = parallel:\n  a = session \"x\"\n  session \"y\"\nlet s = r.$0\n", expect!["field: count length"]);
-    check("block f:\n  output a = session \"x\"\n  output b = session \"y\"\nlet r = do f\nlet s = r.$0\n", expect![
-        "field: a b"
-    ]);
+    check(
+        "let r = parallel:\n  a = session \"x\"\n  b = session \"y\"\nlet s = r.$0\n",
+        expect!["field: a b"],
+    );
+    check(
+        "let r = parallel:\n  a = session \"x\"\n  session \"y\"\nlet s = r.$0\n",
+        expect!["field: count length"],
+    );
+    check(
+        "block f:\n  output a = session \"x\"\n  output b = session \"y\"\nlet r = do f\nlet s = r.$0\n",
+        expect!["field: a b"],
+    );
     check_none("let r = session \"x\"\nlet s = r.$0\n");
     check_none("let s = nothing.$0\n");
     check_none("let a = a\nlet s = a.$0\n");
@@ -372,215 +525,12 @@ fn members() {
 
 #[test]
 fn keys_of_a_pattern() {
-    check(&with_lib("let { $0 } = lib(topic: \"a\")\n"), expect!["field: findings sources"]);
-    check(&with_lib("let { findings, $0 } = lib(topic: \"a\")\n"), expect!["field: sources"]);
-}
-
-// ---- properties ------------------------------------------------------------------------------------
-
-#[test]
-fn property_keys() {
-    check("agent a:\n  $0", expect!["property: backoff context model permissions persist prompt retry skills"]);
-    check("agent a:\n  model: opus\n  $0\n  prompt: \"x\"\n", expect![
-        "property: backoff context permissions persist retry skills"
-    ]);
-    check("agent a:\n  mo$0\n", expect!["property: backoff context model permissions persist prompt retry skills"]);
-    // The key at the cursor is no obstacle to itself.
-    check("agent a:\n  mo$0del: opus\n  prompt: \"x\"\n", expect![
-        "property: backoff context model permissions persist retry skills"
-    ]);
-    check("session \"x\"\n  $0", expect!["property: backoff context model permissions prompt retry skills"]);
-    check("session \"x\"\n  context: []\n  pro$0\n", expect!["property: backoff model permissions prompt retry skills"]);
-    check("let r = session \"x\"\n  $0\n", expect!["property: backoff context model permissions prompt retry skills"]);
-    check("block b:\n  resume: a\n    $0\n  session \"y\"\n", expect![
-        "property: backoff context model permissions prompt retry skills"
-    ]);
-    check("parallel:\n  p = session \"x\"\n    $0\n", expect![
-        "property: backoff context model permissions prompt retry skills"
-    ]);
-    check("if **x**:\n  session \"y\"\n    prompt: \"\"\"\n      text\n    \"\"\"\n    $0\n", expect![
-        "property: backoff context model permissions retry skills"
-    ]);
-}
-
-#[test]
-fn property_keys_bring_their_colon() {
-    check_apply("agent a:\n  mo$0\n", "model", true, expect![[r#"
-        agent a:
-          model: 
-    "#]]);
-    check_apply("agent a:\n  mo$0: opus\n", "model", true, expect![[r#"
-        agent a:
-          model: opus
-    "#]]);
-    check_apply("agent a:\n  $0\n", "prompt", true, expect![[r#"
-        agent a:
-          prompt: "$1"$0
-    "#]]);
-    check_apply("agent a:\n  $0\n", "prompt", false, expect![[r#"
-        agent a:
-          prompt: 
-    "#]]);
-}
-
-#[test]
-fn property_values() {
-    check("agent a:\n  model: $0", expect!["value: haiku opus sonnet"]);
-    check("agent a:\n  model: op$0us\n  prompt: \"x\"\n", expect!["value: haiku opus sonnet"]);
-    check("agent a:\n  model: \"$0\"\n", expect!["value: haiku opus sonnet"]);
-    check("agent a:\n  persist: $0\n", expect!["value: project true user"]);
-    check("session \"x\"\n  backoff: $0\n", expect!["value: exponential linear none"]);
-    check("session \"x\"\n  backoff: \"$0\"\n", expect!["value: exponential linear none"]);
-    check("session \"x\" model: $0\n", expect!["value: haiku opus sonnet"]);
-    check("let n = 3\nsession \"x\"\n  retry: $0\n", expect!["variable: n"]);
-    check_none("agent a:\n  model: opus $0\n");
-    check_none("agent a:\n  persist: \"$0\"\n");
-    check_none("agent a:\n  unknown: $0\n");
-}
-
-#[test]
-fn permissions() {
-    check("agent a:\n  permissions:\n    $0", expect!["property: bash execute network read write"]);
-    check("agent a:\n  permissions:\n    bash: deny\n    $0\n", expect!["property: execute network read write"]);
-    check("agent a:\n  permissions:\n    bash: $0\n", expect!["value: allow deny prompt"]);
-    check("session \"x\"\n  permissions:\n    network: al$0\n", expect!["value: allow deny prompt"]);
-    check("const docs = \"*.md\"\nagent a:\n  permissions:\n    read: [$0]\n", expect!["constant: docs"]);
-    check_none("const docs = \"*.md\"\nagent a:\n  permissions:\n    read: [\"$0\"]\n");
-}
-
-// ---- modifiers -------------------------------------------------------------------------------------
-
-#[test]
-fn modifiers() {
-    check("parallel ($0", expect![[r#"
-        value: all any
-        property: count
-        value: first
-        property: max on-fail"#]]);
-    check("parallel (\"any\", $0):\n  session \"x\"\n", expect![[r#"
-        value: all any
-        property: count
-        value: first
-        property: max on-fail"#]]);
-    check("parallel (\"$0\"):\n", expect!["value: all any first"]);
-    check("parallel (\"any\", count: 2, $0):\n", expect![[r#"
-        value: all any first
-        property: max on-fail"#]]);
-    check("parallel (on-fail: $0):\n", expect!["value: continue fail-fast ignore"]);
-    check("parallel (on-fail: \"$0\"):\n", expect!["value: continue fail-fast ignore"]);
-    check("parallel for x in [1] ($0):\n", expect![[r#"
-        value: all any
-        property: count
-        value: first
-        property: max on-fail"#]]);
-    check("loop until **x** ($0", expect!["property: max"]);
-    check("loop ($0):\n", expect!["property: max"]);
-    check("let n = 5\nloop until **x** (max: $0):\n", expect!["variable: n"]);
-    check("block f(a) ($0):\n", expect!["property: max_depth"]);
-    check("session \"x\" ($0)\n", expect!["property: retry"]);
-}
-
-#[test]
-fn modifier_values_bring_their_quotes() {
-    check_apply("parallel (on-fail: $0):\n", "ignore", true, expect![[r#"
-        parallel (on-fail: "ignore"):
-    "#]]);
-    check_apply("parallel (on-fail: \"ig$0\"):\n", "ignore", true, expect![[r#"
-        parallel (on-fail: "ignore"):
-    "#]]);
-    check_apply("parallel (\"$0\n", "first", true, expect![[r#"
-        parallel ("first
-    "#]]);
-}
-
-// ---- keywords --------------------------------------------------------------------------------------
-
-#[test]
-fn statements_of_the_top_level() {
-    check_each(
-        ["$0", "se$0", "session \"x\"\n$0\nsession \"y\"\n", "agent a:\n  model: opus\n\n$0"],
-        expect!["keyword: agent block choice const do for if input let loop output parallel repeat resume session throw try use"],
+    check(
+        &with_lib("let { $0 } = lib(topic: \"a\")\n"),
+        expect!["field: findings sources"],
     );
-    check("let a = \"1\"\nconst k = 1\n$0\n", expect![[r#"
-        variable: a
-        keyword: agent block choice const do for if input let loop output parallel repeat resume session throw try use"#]]);
-}
-
-#[test]
-fn statements_of_a_body() {
-    check_each(
-        [
-            "block b:\n  $0",
-            "do:\n  $0\n",
-            "if **x**:\n  session \"y\"\n  $0\n",
-            "choice **x**:\n  option \"a\":\n    $0\n",
-            "loop:\n  s$0\n",
-        ],
-        expect!["keyword: choice const do for if input let loop output parallel repeat resume session throw try"],
+    check(
+        &with_lib("let { findings, $0 } = lib(topic: \"a\")\n"),
+        expect!["field: sources"],
     );
-    check("parallel:\n  $0\n", expect!["keyword: choice do for if loop parallel repeat resume session throw try"]);
-    check("for x in [1]:\n  let y = session \"a\"\n  $0", expect![[r#"
-        variable: y
-        keyword: choice const do for if input let loop output parallel repeat resume session throw try"#]]);
-}
-
-#[test]
-fn continuations() {
-    fn first_of(fixture: &str) -> Vec<String> {
-        items(fixture, false)
-            .into_iter()
-            .filter(|it| it.sort_text.starts_with('0'))
-            .map(|it| it.label)
-            .collect()
-    }
-    assert_eq!(first_of("if **x**:\n  session \"y\"\n$0"), ["elif", "else"]);
-    assert_eq!(first_of("if **x**:\n  session \"y\"\nelif **z**:\n  session \"y\"\nel$0\n"), ["elif", "else"]);
-    assert_eq!(first_of("if **x**:\n  session \"y\"\nelse:\n  session \"z\"\n$0"), Vec::<String>::new());
-    assert_eq!(first_of("let a = if **x**:\n  session \"y\"\n$0"), ["elif", "else"]);
-    assert_eq!(first_of("try:\n  session \"y\"\n$0"), ["catch", "finally"]);
-    assert_eq!(first_of("try:\n  session \"y\"\ncatch:\n  session \"z\"\n$0"), ["finally"]);
-    assert_eq!(first_of("block b:\n  try:\n    session \"y\"\n  $0"), ["catch", "finally"]);
-    assert_eq!(first_of("session \"y\"\n$0"), Vec::<String>::new());
-    assert_eq!(first_of("if **x**:\n  $0"), Vec::<String>::new());
-    assert_eq!(first_of("if **x**:\n  session \"y\"\nsession \"z\"\n$0"), Vec::<String>::new());
-}
-
-#[test]
-fn options_of_a_choice() {
-    check("choice **x**:\n  $0", expect!["keyword: option"]);
-    check("choice **x**:\n  option \"a\":\n    session \"y\"\n  op$0\n", expect!["keyword: option"]);
-    let labels: Vec<String> =
-        items("session \"x\"\n$0", false).into_iter().map(|it| it.label).filter(|it| it == "option").collect();
-    assert!(labels.is_empty());
-}
-
-#[test]
-fn words_inside_a_line() {
-    check("for x $0", expect!["keyword: in"]);
-    check("parallel $0", expect!["keyword: for"]);
-    check("parallel for x $0", expect!["keyword: in"]);
-    check("loop $0", expect!["keyword: as until while"]);
-    check("repeat 3 $0", expect!["keyword: as"]);
-    check("catch $0", expect!["keyword: as"]);
-    check("use \"alice/x\" $0", expect!["keyword: as"]);
-    check("let x = [1] | $0", expect!["keyword: chunks filter map pmap reduce"]);
-    check("let x = [1]\n  | $0", expect!["keyword: chunks filter map pmap reduce"]);
-    check("if **a** $0:\n  session \"x\"\n", expect!["keyword: and or"]);
-    check("session \"a\" -> $0\n", expect![
-        "keyword: choice do for if loop parallel repeat resume session try false null true"
-    ]);
-}
-
-#[test]
-fn snippets_only_where_the_client_knows_them() {
-    check_apply("$0", "if", true, expect![[r#"
-        if **${1:condition}**:
-          $0"#]]);
-    check_apply("$0", "if", false, expect!["if"]);
-    // On a line that goes on only the word is missing.
-    check_apply("i$0 **x**:\n  session \"y\"\n", "if", true, expect![[r#"
-        if **x**:
-          session "y"
-    "#]]);
-    assert!(items("$0", false).iter().all(|it| it.snippet.is_none()));
 }
