@@ -7,7 +7,7 @@ use prose_model::Name;
 
 use crate::SourceFile;
 use crate::scopes::{DefKind, FrameKind, ROOT, Ref, RefKind, Scopes};
-use crate::symbols::{ProgramScope, Site, VarEntry, VarPlace};
+use crate::symbols::{ProgramScope, Site, VarEntry, Vars};
 
 /// How sure it is that the name has a value when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,74 +94,61 @@ impl Resolver<'_> {
     /// Resolves a name as a variable, read at a place.
     pub fn variable(&self, name: &Name, scope: u32, seq: u32) -> Resolved {
         let scopes = self.scopes;
+        // Own frame, then the frames around it.
+        let frames = || scopes.frames_from(scopes.frame_of(scope));
+        if let Some(def) = frames().find_map(|frame| self.sure_in_frame(name, frame, scope, seq)) {
+            return self.found(Binding::Sure, def);
+        }
         let outermost = scopes.outermost_frame(scope);
-        let mut worse: Option<Resolved> = None;
-        let mut keep = |resolved: Resolved| {
-            let rank = |it: &Resolved| (rank(it.binding), it.kind == Some(DefKind::Assigned));
-            if worse.as_ref().is_none_or(|it| rank(&resolved) < rank(it)) {
-                worse = Some(resolved);
+        let none = Vars::default();
+        let vars = self.program.own.vars.get(name).unwrap_or(&none);
+        let entry = match outermost {
+            FrameKind::Root => vars.before(self.chunk),
+            // A block or agent is evaluated while some caller is; the top level is always among the callers.
+            _ => {
+                let bound = |it: &&VarEntry| !it.kind.is_scoped();
+                vars.declared.first().or_else(|| vars.assigned.first()).or_else(|| vars.hidden.iter().find(bound))
             }
         };
-
-        // Own frame, then the frames around it.
-        for frame in scopes.frames_from(scopes.frame_of(scope)) {
-            if let Some(found) = self.in_frame(name, frame, scope, seq, &mut keep) {
-                return found;
-            }
-        }
-        let entries: &[VarEntry] = self.program.own.vars.get(name).map_or(&[], Vec::as_slice);
-        if *outermost == FrameKind::Root {
-            // Other chunks of the top level.
-            let mut last: Option<&VarEntry> = None;
-            for entry in entries.iter().filter(|it| it.site.chunk != self.chunk) {
-                let VarPlace::Root { hidden, .. } = entry.place else { continue };
-                let resolved = |binding| Resolved { binding, site: Some(entry.site), kind: Some(entry.kind) };
-                match (entry.site.chunk < self.chunk, hidden) {
-                    (true, false) => {
-                        let better = last.is_none_or(|it| {
-                            entry.kind != DefKind::Assigned || it.kind == DefKind::Assigned
-                        });
-                        if better {
-                            last = Some(entry);
-                        }
-                    }
-                    (true, true) if entry.kind == DefKind::Implicit => {}
-                    (true, true) => keep(resolved(Binding::AfterLoop)),
-                    (false, false) => keep(resolved(Binding::Later)),
-                    (false, true) => {}
-                }
-            }
-            if let Some(entry) = last {
-                return Resolved { binding: Binding::Sure, site: Some(entry.site), kind: Some(entry.kind) };
-            }
-        } else {
-            // A block or agent is evaluated while some caller is; the top level is always among the callers.
-            let root = entries
-                .iter()
-                .filter(|it| matches!(it.place, VarPlace::Root { .. }) && !it.kind.is_scoped())
-                .min_by_key(|it| it.kind == DefKind::Assigned);
-            if let Some(entry) = root {
-                return Resolved { binding: Binding::Sure, site: Some(entry.site), kind: Some(entry.kind) };
-            }
+        if let Some(entry) = entry {
+            return at(Binding::Sure, entry);
         }
         let global = self.global(name, [DefKind::Agent, DefKind::Import, DefKind::Block]);
         if global.binding == Binding::Global {
             return global;
         }
-        // Variables of blocks, and of constructs of the top level for what is called from inside them.
-        let elsewhere = entries
-            .iter()
-            .filter(|it| match &it.place {
-                VarPlace::Elsewhere(_) => !self.is_own(it, scope),
-                VarPlace::Root { .. } => *outermost != FrameKind::Root && it.kind.is_scoped(),
-            })
-            .min_by_key(|it| (it.kind == DefKind::Assigned, it.kind == DefKind::Implicit));
-        if let Some(entry) = elsewhere {
-            keep(Resolved { binding: Binding::OtherBlock, site: Some(entry.site), kind: Some(entry.kind) });
-        } else if self.program.foreign.contains(name) {
-            keep(Resolved { binding: Binding::OtherBlock, site: None, kind: None });
+
+        // Nothing is in sight. Of what else there is, the least doubtful counts.
+        let mut best: Option<Resolved> = None;
+        let mut keep = |resolved: Resolved| {
+            let rank = |it: &Resolved| (rank(it.binding), it.kind == Some(DefKind::Assigned));
+            if best.as_ref().is_none_or(|it| rank(&resolved) < rank(it)) {
+                best = Some(resolved);
+            }
+        };
+        for frame in frames() {
+            self.doubtful_in_frame(name, frame, scope, seq, &mut keep);
         }
-        let Some(mut resolved) = worse else {
+        if *outermost == FrameKind::Root {
+            let over = |it: &&VarEntry| it.site.chunk < self.chunk && it.kind != DefKind::Implicit;
+            if let Some(entry) = vars.hidden.iter().rfind(over) {
+                keep(at(Binding::AfterLoop, entry));
+            }
+            if let Some(entry) = vars.after(self.chunk) {
+                keep(at(Binding::Later, entry));
+            }
+        }
+        // Variables of blocks, and of constructs of the top level for what is called from inside them.
+        let constructs = vars.hidden.iter().filter(|_| *outermost != FrameKind::Root);
+        let elsewhere = vars.elsewhere.iter().filter(|it| !self.is_own(it, scope)).chain(constructs);
+        match elsewhere.min_by_key(|it| (it.kind == DefKind::Assigned, it.kind == DefKind::Implicit)) {
+            Some(entry) => keep(at(Binding::OtherBlock, entry)),
+            None if self.program.foreign.contains(name) => {
+                keep(Resolved { binding: Binding::OtherBlock, site: None, kind: None });
+            }
+            None => {}
+        }
+        let Some(mut resolved) = best else {
             return Resolved { binding: Binding::Unbound, site: None, kind: None };
         };
         if resolved.binding == Binding::Later
@@ -183,60 +170,53 @@ impl Resolver<'_> {
         top(self.scopes.def(entry.site.def).scope) == top(scope)
     }
 
-    /// Looks in one frame, as seen from a place in it or below it. Returns what is in sight; tells `keep` about the rest.
-    fn in_frame(
-        &self,
-        name: &Name,
-        frame: u32,
-        scope: u32,
-        seq: u32,
-        keep: &mut dyn FnMut(Resolved),
-    ) -> Option<Resolved> {
+    /// What is in sight of a frame's variables, from a place in it or below it.
+    fn sure_in_frame(&self, name: &Name, frame: u32, scope: u32, seq: u32) -> Option<u32> {
         let scopes = self.scopes;
-        let mut best: Option<(u32, u32)> = None;
-        let mut scoped: Option<(u32, u32)> = None;
-        for (index, def) in scopes.defs.iter().enumerate() {
-            let index = index as u32;
-            if def.name != *name || def.kind.is_global() || scopes.frame_of(def.scope) != frame {
+        let found = scopes.defs_of(name)?;
+        let before = |list: &'_ [u32]| list.partition_point(|it| scopes.def(*it).seq < seq);
+        // The innermost construct around the place wins; it is the last that began.
+        let around = found.scoped[..before(&found.scoped)].iter().rev().copied().find(|it| {
+            let def = scopes.def(*it);
+            scopes.frame_of(def.scope) == frame && scopes.encloses(def.scope, scope)
+        });
+        let seen = |it: &u32| {
+            let def = scopes.def(*it);
+            scopes.frame_of(def.scope) == frame
+                && !scopes.hidden_from(def.scope, scopes.common(def.scope, scope))
+        };
+        // The latest; a declaration rather than an assignment to it.
+        let last = |list: &'_ [u32]| list[..before(list)].iter().rev().copied().find(seen);
+        around.or_else(|| last(&found.declared)).or_else(|| last(&found.assigned))
+    }
+
+    /// Tells `keep` of a frame's variables that are not in sight.
+    fn doubtful_in_frame(&self, name: &Name, frame: u32, scope: u32, seq: u32, keep: &mut dyn FnMut(Resolved)) {
+        let scopes = self.scopes;
+        let Some(found) = scopes.defs_of(name) else { return };
+        for index in found.all() {
+            let def = scopes.def(index);
+            if scopes.frame_of(def.scope) != frame {
                 continue;
             }
             if def.kind.is_scoped() {
-                if scopes.encloses(def.scope, scope) {
-                    // The innermost construct wins.
-                    if scoped.is_none_or(|(at, _)| at <= def.scope) {
-                        scoped = Some((def.scope, index));
-                    }
-                } else if def.seq < seq && def.kind != DefKind::Implicit {
+                if def.seq < seq && def.kind != DefKind::Implicit {
                     keep(self.found(Binding::AfterLoop, index));
                 }
                 continue;
             }
             let common = scopes.common(def.scope, scope);
-            if def.seq < seq {
-                if scopes.hidden_from(def.scope, common) {
-                    keep(self.found(Binding::AfterLoop, index));
-                } else {
-                    // The latest; a declaration rather than an assignment to it.
-                    let weight = if def.kind == DefKind::Assigned { 0 } else { def.seq };
-                    if best.is_none_or(|(at, _)| at <= weight) {
-                        best = Some((weight, index));
-                    }
-                }
-            } else if scopes.in_loop(common) {
-                keep(self.found(Binding::NextRound, index));
-            } else if scopes.ancestors(common).any(|it| scopes.scope(it).parallel) {
-                // Branches run at the same time.
-                keep(self.found(Binding::NextRound, index));
+            let branches = || scopes.ancestors(common).any(|it| scopes.scope(it).parallel);
+            let binding = if def.seq < seq {
+                Binding::AfterLoop
+            } else if scopes.in_loop(common) || branches() {
+                // The next round, or a branch that runs at the same time, may have set it.
+                Binding::NextRound
             } else {
-                keep(self.found(Binding::Later, index));
-            }
+                Binding::Later
+            };
+            keep(self.found(binding, index));
         }
-        let index = match (scoped, best) {
-            (Some((_, index)), _) => index,
-            (None, Some((_, index))) => index,
-            (None, None) => return None,
-        };
-        Some(self.found(Binding::Sure, index))
     }
 
     /// What a declaration declares.
@@ -282,12 +262,14 @@ impl Resolver<'_> {
             let def = self.scopes.def(site.def);
             return Some(self.frame_slot(def.scope, name));
         }
-        let root = self.program.own.vars.get(name).is_some_and(|entries| {
-            entries.iter().any(|it| it.site == site && matches!(it.place, VarPlace::Root { .. }))
-        });
+        let root = self.program.own.vars.get(name).is_some_and(|vars| vars.has_root(site));
         // A variable of a block in another chunk has no slot that this use is sure to mean.
         root.then(|| Slot::Root(site.file, name.clone()))
     }
+}
+
+fn at(binding: Binding, entry: &VarEntry) -> Resolved {
+    Resolved { binding, site: Some(entry.site), kind: Some(entry.kind) }
 }
 
 /// The order in which doubtful bindings are preferred.

@@ -5,6 +5,7 @@
 
 use prose_model::Name;
 use prose_syntax::TextRange;
+use rustc_hash::FxHashMap;
 
 use crate::hir::*;
 
@@ -185,6 +186,25 @@ pub(crate) struct Scopes {
     pub scopes: Vec<Scope>,
     pub defs: Vec<Def>,
     pub refs: Vec<Ref>,
+    /// The variables of each name.
+    by_name: FxHashMap<Name, DefsOfName>,
+}
+
+/// The variables of one name, by their numbers; each list is in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct DefsOfName {
+    /// Of constructs.
+    pub scoped: Vec<u32>,
+    /// Of frames.
+    pub declared: Vec<u32>,
+    /// Assignments.
+    pub assigned: Vec<u32>,
+}
+
+impl DefsOfName {
+    pub fn all(&self) -> impl Iterator<Item = u32> {
+        self.scoped.iter().chain(&self.declared).chain(&self.assigned).copied()
+    }
 }
 
 /// The root's frame and scope in every chunk.
@@ -198,6 +218,7 @@ impl Scopes {
                 scopes: Vec::new(),
                 defs: Vec::new(),
                 refs: Vec::new(),
+                by_name: FxHashMap::default(),
             },
             scope: ROOT,
             seq: 0,
@@ -219,7 +240,20 @@ impl Scopes {
             parallel: false,
         });
         walk.stmts(&body.stmts);
-        walk.out
+        let mut out = walk.out;
+        for (index, def) in out.defs.iter().enumerate() {
+            if def.kind.is_global() {
+                continue;
+            }
+            let entry = out.by_name.entry(def.name.clone()).or_default();
+            let list = match def.kind {
+                DefKind::Assigned => &mut entry.assigned,
+                kind if kind.is_scoped() => &mut entry.scoped,
+                _ => &mut entry.declared,
+            };
+            list.push(index as u32);
+        }
+        out
     }
 
     pub fn scope(&self, index: u32) -> &Scope {
@@ -230,6 +264,11 @@ impl Scopes {
     }
     pub fn def(&self, index: u32) -> &Def {
         &self.defs[index as usize]
+    }
+
+    /// The variables of a name.
+    pub fn defs_of(&self, name: &str) -> Option<&DefsOfName> {
+        self.by_name.get(name)
     }
 
     /// The scope and all around it, inside out.

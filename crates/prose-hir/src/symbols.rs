@@ -386,6 +386,52 @@ pub(crate) struct VarEntry {
     pub place: VarPlace,
 }
 
+/// All variables of one name. Each list is in the order of the text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Vars {
+    /// Declarations of the top level that can be seen after they ran.
+    pub declared: Vec<VarEntry>,
+    /// Likewise assignments.
+    pub assigned: Vec<VarEntry>,
+    /// In loop and pipeline bodies of the top level, and variables of its constructs.
+    pub hidden: Vec<VarEntry>,
+    /// In blocks, iterations and agents.
+    pub elsewhere: Vec<VarEntry>,
+}
+
+impl Vars {
+    fn push(&mut self, entry: VarEntry) {
+        let list = match entry.place {
+            VarPlace::Elsewhere(_) => &mut self.elsewhere,
+            VarPlace::Root { hidden: true, .. } => &mut self.hidden,
+            VarPlace::Root { .. } if entry.kind == DefKind::Assigned => &mut self.assigned,
+            VarPlace::Root { .. } => &mut self.declared,
+        };
+        list.push(entry);
+    }
+
+    /// The last that can be seen at the top level of a chunk, of those in chunks before.
+    pub fn before(&self, chunk: u32) -> Option<&VarEntry> {
+        let last = |list: &'_ [VarEntry]| list.partition_point(|it| it.site.chunk < chunk).checked_sub(1);
+        last(&self.declared)
+            .map(|at| &self.declared[at])
+            .or_else(|| last(&self.assigned).map(|at| &self.assigned[at]))
+    }
+
+    /// The first of chunks after this one.
+    pub fn after(&self, chunk: u32) -> Option<&VarEntry> {
+        let first = |list: &'_ [VarEntry]| list.partition_point(|it| it.site.chunk <= chunk);
+        self.declared.get(first(&self.declared)).or_else(|| self.assigned.get(first(&self.assigned)))
+    }
+
+    /// Whether a variable of the top level is declared or assigned at this place.
+    pub fn has_root(&self, site: Site) -> bool {
+        [&self.declared, &self.assigned, &self.hidden].into_iter().any(|list| {
+            list.binary_search_by_key(&(site.chunk, site.def), |it| (it.site.chunk, it.site.def)).is_ok()
+        })
+    }
+}
+
 /// The same thing declared again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clash {
@@ -407,10 +453,11 @@ pub(crate) struct FileSymbols {
     /// `use` targets in order, with the place of a later `use` of the same target.
     pub targets: Vec<(String, Option<Site>)>,
     pub skills: FxHashSet<String>,
-    pub vars: FxHashMap<Name, Vec<VarEntry>>,
-    pub clashes: Vec<Clash>,
-    /// Uses of a target already used: (later, first).
-    pub repeated_targets: Vec<(Site, Site)>,
+    pub vars: FxHashMap<Name, Vars>,
+    /// By the chunk of the later declaration.
+    pub clashes: FxHashMap<u32, Vec<Clash>>,
+    /// Uses of a target already used, by the later's chunk: (later, first).
+    pub repeated_targets: FxHashMap<u32, Vec<(Site, Site)>>,
     pub inputs: Vec<InputSig>,
     pub outputs: Vec<Name>,
     pub positions: FxHashMap<Chunk, u32>,
@@ -455,7 +502,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
             out.targets.push((it.target.clone(), site));
             if let Some(site) = site {
                 match first_target.get(&it.target) {
-                    Some(first) => out.repeated_targets.push((site, *first)),
+                    Some(first) => out.repeated_targets.entry(site.chunk).or_default().push((site, *first)),
                     None => {
                         first_target.insert(it.target.clone(), site);
                         declare_global(&mut out, &it.name, DefKind::Import, site);
@@ -481,7 +528,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     Some((_, first_kind)) if it.promotes && *first_kind != DefKind::Output => {
                         *first_kind = DefKind::Output;
                     }
-                    Some((first, first_kind)) => out.clashes.push(Clash {
+                    Some((first, first_kind)) => out.clashes.entry(site.chunk).or_default().push(Clash {
                         site,
                         first: *first,
                         name: it.name.clone(),
@@ -512,7 +559,7 @@ fn declare_global(out: &mut FileSymbols, name: &Name, kind: DefKind, site: Site)
         (DefKind::Import, out.imports.get(name).and_then(|it| it.site)),
     ];
     if let Some((first_kind, first)) = earlier.into_iter().find_map(|(kind, site)| Some((kind, site?))) {
-        out.clashes.push(Clash { site, first, name: name.clone(), kind, first_kind });
+        out.clashes.entry(site.chunk).or_default().push(Clash { site, first, name: name.clone(), kind, first_kind });
     }
 }
 
@@ -605,8 +652,8 @@ fn visit(db: &dyn Db, file: SourceFile, seen: &mut FxHashSet<SourceFile>, out: &
             out.blocks.entry(name.clone()).or_insert_with(|| entry.clone());
         }
     }
-    for (name, entries) in &symbols.vars {
-        if entries.iter().any(|it| matches!(it.place, VarPlace::Elsewhere(_))) {
+    for (name, vars) in &symbols.vars {
+        if !vars.elsewhere.is_empty() {
             out.foreign.insert(name.clone());
         }
     }

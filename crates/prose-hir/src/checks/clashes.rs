@@ -7,7 +7,7 @@ use super::Context;
 use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
 use crate::scopes::{Def, DefKind, FrameKind, ROOT};
-use crate::symbols::{Clash, VarPlace};
+use crate::symbols::{VarEntry, VarPlace};
 use crate::{Fix, FileState};
 
 pub(super) fn check(ctx: &mut Context<'_>) {
@@ -31,19 +31,15 @@ pub(super) fn check(ctx: &mut Context<'_>) {
 /// Clashes of this chunk's declarations with those of earlier chunks, and at the top level.
 fn file_wide(ctx: &mut Context<'_>) {
     let program = ctx.program;
-    let (file, chunk) = (ctx.file, ctx.chunk);
-    let mine = |it: &&Clash| it.site.file == file && it.site.chunk == chunk;
-    for clash in program.own.clashes.iter().filter(mine) {
+    let chunk = ctx.chunk;
+    for clash in program.own.clashes.get(&chunk).into_iter().flatten() {
         let Some(def) = ctx.scopes.defs.get(clash.site.def as usize) else { continue };
         let first = ctx.place(clash.first);
         if let Some(finding) = twice(def, clash.first_kind, first) {
             ctx.push(finding);
         }
     }
-    for (site, first) in &program.own.repeated_targets {
-        if site.chunk != chunk {
-            continue;
-        }
+    for (site, first) in program.own.repeated_targets.get(&chunk).into_iter().flatten() {
         let range = ctx.scopes.def(site.def).full;
         let first = ctx.place(*first);
         ctx.push(Finding::new("E010", range, "this program is already used: remove one of the two").related(first, "first used here"));
@@ -174,20 +170,18 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     let name = &def.name;
     // An enclosing scope of the same frame.
     if def.kind.declares_slot() && def.scope != ROOT {
-        let around = scopes.defs.iter().find(|it| {
-            it.name == *name
-                && it.seq < def.seq
+        let named = scopes.defs_of(name).into_iter().flat_map(|it| it.declared.iter().chain(&it.scoped));
+        let around = named.map(|it| scopes.def(*it)).find(|it| {
+            it.seq < def.seq
                 && it.scope != def.scope
                 && scopes.frame_of(it.scope) == frame
-                && (it.kind.declares_slot() || it.kind.is_scoped())
                 && scopes.encloses(it.scope, def.scope)
         });
         let place = match around {
             Some(it) => Some((it.kind, Place::Here(it.range))),
-            None if frame == ROOT => ctx.program.own.vars.get(name).and_then(|entries| {
-                let entry = entries.iter().find(|it| {
+            None if frame == ROOT => ctx.program.own.vars.get(name).and_then(|vars| {
+                let entry = vars.declared.iter().find(|it| {
                     it.site.chunk < ctx.chunk
-                        && it.kind.declares_slot()
                         && matches!(it.place, VarPlace::Root { direct: true, .. })
                 })?;
                 Some((entry.kind, ctx.place(entry.site)))
@@ -215,12 +209,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     // A new slot or a construct's variable, with the same name in sight around it.
     let outer = match scopes.frames[frame as usize].kind {
         FrameKind::Block(_) if def.kind == DefKind::Param || def.kind.declares_slot() => {
-            ctx.program.own.vars.get(name).and_then(|entries| {
-                let root = entries.iter().find(|it| {
-                    it.kind.declares_slot() && matches!(it.place, VarPlace::Root { hidden: false, .. })
-                })?;
-                Some(root.site)
-            })
+            ctx.program.own.vars.get(name).and_then(|vars| vars.declared.first()).map(|it| it.site)
         }
         _ => {
             let scope = scopes.scope(def.scope);
@@ -247,8 +236,10 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
         return;
     }
     let frame = scopes.frame_of(def.scope);
-    let inside = scopes.defs.iter().skip(index as usize + 1).find(|later| {
-        if later.kind != DefKind::Output || later.name != def.name || scopes.frame_of(later.scope) != frame {
+    let named = scopes.defs_of(&def.name).into_iter().flat_map(|it| &it.declared);
+    let mut after = named.filter(|it| **it > index).map(|it| scopes.def(*it));
+    let inside = after.find(|later| {
+        if later.kind != DefKind::Output || scopes.frame_of(later.scope) != frame {
             return false;
         }
         let common = scopes.common(def.scope, later.scope);
@@ -267,12 +258,9 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
     let place = match inside {
         Some(later) => Place::Here(later.range),
         None if frame == ROOT && scopes.may_skip(def.scope, ROOT) => {
-            let later = ctx.program.own.vars.get(&def.name).and_then(|entries| {
-                entries.iter().find(|it| {
-                    it.site.chunk > ctx.chunk
-                        && it.kind == DefKind::Output
-                        && matches!(it.place, VarPlace::Root { .. })
-                })
+            let later = ctx.program.own.vars.get(&def.name).and_then(|vars| {
+                let after = |it: &&VarEntry| it.site.chunk > ctx.chunk && it.kind == DefKind::Output;
+                vars.declared.iter().find(after).or_else(|| vars.hidden.iter().find(after))
             });
             let Some(later) = later else { return };
             ctx.place(later.site)

@@ -2,7 +2,23 @@
 
 /// Whether one insertion, deletion, replacement or swap of neighbours turns one word into the other.
 pub(crate) fn one_edit(a: &str, b: &str) -> bool {
-    distance(a, b, 1) == Some(1)
+    let (a, b) = differing(a, b);
+    let mut a = a.chars();
+    let mut b = b.chars();
+    match [a.next(), a.next(), a.next(), b.next(), b.next(), b.next()] {
+        [Some(_), None, _, None, ..] | [None, _, _, Some(_), None, _] | [Some(_), None, _, Some(_), None, _] => true,
+        [Some(a1), Some(a2), None, Some(b1), Some(b2), None] => a1 == b2 && a2 == b1,
+        _ => false,
+    }
+}
+
+/// What is left of two words without what they begin and end with alike.
+fn differing<'a, 'b>(a: &'a str, b: &'b str) -> (&'a str, &'b str) {
+    let common: usize = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    let (a, b) = (&a[common..], &b[common..]);
+    let common: usize =
+        a.chars().rev().zip(b.chars().rev()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    (&a[..a.len() - common], &b[..b.len() - common])
 }
 
 /// Whether a word is near enough to have been meant by another.
@@ -27,6 +43,11 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 
 /// Edits between two words, when there are at most so many.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b) = differing(a, b);
+    // Most pairs of words differ too much to be looked at closely; one character has at most four bytes.
+    if a.len().abs_diff(b.len()) > 4 * most || a.len().min(b.len()) > 8 * most {
+        return None;
+    }
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     if a.len().abs_diff(b.len()) > most {
