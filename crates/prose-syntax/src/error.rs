@@ -402,7 +402,7 @@ impl fmt::Display for SyntaxErrorKind {
             UnexpectedIndent => {
                 write!(
                     f,
-                    "this line is deeper than nothing opened: end the line above with `:` or remove the indentation"
+                    "unexpected indentation, no line above opens a block here: end that line with `:` or remove the indentation"
                 )
             }
             UnclosedBracket { open } => {

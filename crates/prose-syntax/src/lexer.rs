@@ -355,6 +355,22 @@ impl Lexer<'_> {
         None
     }
 
+    /// Number of delimiters in a range; `****` is two of them.
+    fn star_runs(&self, from: usize, to: usize) -> usize {
+        let mut runs = 0;
+        let mut at = from;
+        while let Some(end) = self.find_stars(at, to, 2) {
+            let run = self.bytes[at..end]
+                .iter()
+                .rev()
+                .take_while(|it| **it == b'*')
+                .count();
+            runs += if run == 4 { 2 } else { 1 };
+            at = end;
+        }
+        runs
+    }
+
     /// `**` may close on a later line, unless a blank or shallower line comes first.
     fn find_on_later_lines(&self, start: usize) -> Option<usize> {
         let indent = self.bytes[self.line_start.min(start)..start]
@@ -375,7 +391,8 @@ impl Lexer<'_> {
                 return None;
             }
             if let Some(found) = self.find_stars(at, end, 2) {
-                return Some(found);
+                // A line with pairs of its own closes nothing: those are the discretions of other statements.
+                return (self.star_runs(at, end) % 2 == 1).then_some(found);
             }
             at = end;
         }

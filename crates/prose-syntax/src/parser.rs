@@ -130,7 +130,9 @@ impl<'a> Parser<'a> {
             at.checked_sub(1).and_then(|it| self.toks.get(it)),
             self.toks.get(at),
         ) {
-            (Some(before), Some(tok)) => !is_virtual(before.kind) && tok.raw == before.raw.wrapping_add(1),
+            (Some(before), Some(tok)) => {
+                !is_virtual(before.kind) && !is_virtual(tok.kind) && tok.raw == before.raw.wrapping_add(1)
+            }
             _ => false,
         }
     }

@@ -264,7 +264,7 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
         DO_KW if colon || next == IDENT && !is_operator_word(p.kw(1)) => do_expr(p, ctx),
         PARALLEL_KW if p.kw(1) == FOR_KW && p.nth(2) == IDENT => for_expr(p),
         PARALLEL_KW if colon || next == L_PAREN || (next == L_BRACE && !ctx.header) => parallel_expr(p),
-        FOR_KW if next == IDENT && !is_operator_word(p.kw(1)) => for_expr(p),
+        FOR_KW if next == IDENT && (!is_operator_word(p.kw(1)) || p.at_statement_start()) => for_expr(p),
         REPEAT_KW if operand && !matches!(next, MINUS | L_BRACK) => repeat_expr(p),
         LOOP_KW if colon || next == L_PAREN || matches!(p.kw(1), UNTIL_KW | WHILE_KW | AS_KW) => loop_expr(p),
         IF_KW if operand && next != L_BRACE => if_expr(p),
@@ -340,7 +340,11 @@ fn for_expr(p: &mut Parser<'_>) -> Completed {
 /// From `for` on.
 fn for_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     p.bump_kw();
-    name(p, "the item's name", "`for`");
+    if p.at_kw(IN_KW) && p.kw(1) != IN_KW && p.nth(1) != COMMA {
+        p.expected("the item's name", "`for`");
+    } else {
+        name(p, "the item's name", "`for`");
+    }
     if p.eat(COMMA) {
         name(p, "the index's name", "`,`");
     }

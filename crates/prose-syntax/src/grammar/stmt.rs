@@ -74,7 +74,7 @@ pub(super) fn statement(p: &mut Parser<'_>, ctx: Ctx) {
                 return;
             }
         } else if p.nth(1) == COLON {
-            property_outside(p);
+            misspelled_or_property(p);
             return;
         }
     }
@@ -212,6 +212,22 @@ fn computed_name(p: &mut Parser<'_>) {
     p.error_at(SyntaxErrorKind::ComputedName, range);
 }
 
+/// `word:` at a statement's start: a statement word with a slip in it, or a property.
+fn misspelled_or_property(p: &mut Parser<'_>) {
+    let word = p.text(0);
+    match closest(word).filter(|_| prose_model::vocabulary::property(word).is_none()) {
+        Some(nearest) => {
+            let m = p.start();
+            p.error(SyntaxErrorKind::NotAStatement {
+                word: word.to_owned(),
+                nearest: Some(nearest),
+            });
+            skip_line(p, m);
+        }
+        None => property_outside(p),
+    }
+}
+
 /// `key: value` where statements stand.
 fn property_outside(p: &mut Parser<'_>) {
     let m = p.start();
@@ -282,7 +298,7 @@ fn nearest(word: &str) -> Option<&'static str> {
 
 /// A statement word one or two letters away.
 fn closest(word: &str) -> Option<&'static str> {
-    const WORDS: [(&str, &str); 22] = [
+    const WORDS: [(&str, &str); 24] = [
         ("session", "`session`"),
         ("resume", "`resume`"),
         ("agent", "`agent`"),
@@ -297,6 +313,8 @@ fn closest(word: &str) -> Option<&'static str> {
         ("repeat", "`repeat`"),
         ("for", "`for`"),
         ("loop", "`loop`"),
+        ("try", "`try`"),
+        ("do", "`do`"),
         ("if", "`if`"),
         ("elif", "`elif`"),
         ("choice", "`choice`"),
@@ -309,9 +327,10 @@ fn closest(word: &str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase();
     WORDS
         .iter()
-        .filter(|(it, _)| it.len() > 2)
+        // Three letters have too many neighbours: only the same letters in another order, or one too many, count.
+        .filter(|(it, _)| it.len() > 3 || it.chars().all(|c| lower.contains(c)))
         .map(|(it, shown)| (distance(&lower, it), it.len(), *shown))
-        .filter(|(distance, len, _)| *distance <= if *len > 4 { 2 } else { 1 })
+        .filter(|(distance, len, _)| *distance <= if *len > 5 { 2 } else { 1 })
         .min_by_key(|(distance, ..)| *distance)
         .map(|(.., shown)| shown)
 }
