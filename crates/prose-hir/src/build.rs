@@ -2,8 +2,8 @@
 
 use prose_model::{BinaryOp, Name};
 use prose_syntax::ast::{
-    self, AstNode, DiscretionToken, HasBody, HasModifiers, HasProperties, LiteralKind, PipeOpKind, PropertyValue,
-    StringToken, Target,
+    self, AstNode, DiscretionToken, HasBody, HasModifiers, HasProperties, LiteralKind, PipeOpKind,
+    PropertyValue, StringToken, Target,
 };
 use prose_syntax::text::{Interpolation, NamePart, PathStep, Segment};
 use prose_syntax::{SyntaxNode, SyntaxToken, TextRange, TextSize};
@@ -12,11 +12,17 @@ use crate::hir::*;
 
 /// Reads the statements of a chunk's tree.
 pub(crate) fn chunk_body(root: &SyntaxNode) -> ChunkBody {
-    let mut cx = Build { depth: 0, too_deep: Vec::new() };
+    let mut cx = Build {
+        depth: 0,
+        too_deep: Vec::new(),
+    };
     let stmts = ast::SourceFile::cast(root.clone())
         .map(|file| file.statements().map(|it| stmt(&mut cx, &it)).collect())
         .unwrap_or_default();
-    ChunkBody { stmts, too_deep: cx.too_deep }
+    ChunkBody {
+        stmts,
+        too_deep: cx.too_deep,
+    }
 }
 
 /// Deepest nesting of expressions. Everything that follows recurses over them: checks, lowering, the machine, the stored
@@ -47,13 +53,19 @@ fn range(node: &impl AstNode<Language = prose_syntax::ProseLanguage>) -> TextRan
 }
 
 fn ident(token: &SyntaxToken) -> Ident {
-    Ident { name: Name::new(token.text()), range: token.text_range() }
+    Ident {
+        name: Name::new(token.text()),
+        range: token.text_range(),
+    }
 }
 
 fn name(node: Option<ast::Name>) -> Option<Ident> {
     let token = node?.token()?;
     Some(match StringToken::cast(token.clone()) {
-        Some(string) => Ident { name: string.text().into(), range: token.text_range() },
+        Some(string) => Ident {
+            name: string.text().into(),
+            range: token.text_range(),
+        },
         None => ident(&token),
     })
 }
@@ -65,59 +77,93 @@ fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
 fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
     let kind = match node {
         ast::Stmt::Use(it) => StmtKind::Use(UseDef {
-            target: it.path().and_then(|it| it.string()).map(|it| (it.text(), it.content_range())),
+            target: it
+                .path()
+                .and_then(|it| it.string())
+                .map(|it| (it.text(), it.content_range())),
             alias: name(it.alias()),
         }),
         ast::Stmt::Import(it) => StmtKind::SkillImport {
-            skill: it.skill().and_then(|it| it.string()).map(|it| (it.text(), it.text_range())),
+            skill: it
+                .skill()
+                .and_then(|it| it.string())
+                .map(|it| (it.text(), it.text_range())),
         },
-        ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef { name: name(it.name()), props: props(cx, it.properties()) }),
+        ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef {
+            name: name(it.name()),
+            props: props(cx, it.properties()),
+        }),
         ast::Stmt::Block(it) => StmtKind::Block(BlockDef {
             name: name(it.name()),
             params: params(it.params()),
             mods: mods(cx, it.modifiers()),
             body: body(cx, it.body()),
         }),
-        executable => StmtKind::Expr(Expr { range: range(node), kind: executable_kind(cx, executable) }),
+        executable => StmtKind::Expr(Expr {
+            range: range(node),
+            kind: executable_kind(cx, executable),
+        }),
     };
-    Stmt { range: range(node), kind }
+    Stmt {
+        range: range(node),
+        kind,
+    }
 }
 
 fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
     match node {
-        ast::Stmt::Input(it) => {
-            ExprKind::Input { name: name(it.name()), value: it.value().map(|it| Box::new(expr(cx, &it))) }
-        }
+        ast::Stmt::Input(it) => ExprKind::Input {
+            name: name(it.name()),
+            value: it.value().map(|it| Box::new(expr(cx, &it))),
+        },
         ast::Stmt::Output(it) => match name(it.name()) {
-            Some(name) => ExprKind::Output { name, value: boxed(cx, it.value(), it.syntax()) },
-            None => ExprKind::Return { is_return: false, value: it.value().map(|it| Box::new(expr(cx, &it))) },
+            Some(name) => ExprKind::Output {
+                name,
+                value: boxed(cx, it.value(), it.syntax()),
+            },
+            None => ExprKind::Return {
+                is_return: false,
+                value: it.value().map(|it| Box::new(expr(cx, &it))),
+            },
         },
         ast::Stmt::Let(it) => {
             let target = match (name(it.name()), it.pattern()) {
-                (_, Some(pattern)) => LetTarget::Record(pattern.names().filter_map(|it| name(Some(it))).collect()),
+                (_, Some(pattern)) => {
+                    LetTarget::Record(pattern.names().filter_map(|it| name(Some(it))).collect())
+                }
                 (Some(name), None) => LetTarget::Name(name),
                 (None, None) => LetTarget::Missing,
             };
-            ExprKind::Let { constant: it.is_const(), target, value: boxed(cx, it.value(), it.syntax()) }
+            ExprKind::Let {
+                constant: it.is_const(),
+                target,
+                value: boxed(cx, it.value(), it.syntax()),
+            }
         }
         ast::Stmt::Assign(it) => match it.target().and_then(|it| assign_target(cx, &it)) {
-            Some((name, path, computed)) => {
-                ExprKind::Assign { name, path, computed, value: boxed(cx, it.value(), it.syntax()) }
-            }
+            Some((name, path, computed)) => ExprKind::Assign {
+                name,
+                path,
+                computed,
+                value: boxed(cx, it.value(), it.syntax()),
+            },
             // Something that can't be assigned to was reported by the parser; its value still runs.
             None => opt_expr(cx, it.value(), it.syntax()).kind,
         },
         ast::Stmt::Throw(it) => ExprKind::Throw(it.value().map(|it| Box::new(expr(cx, &it)))),
-        ast::Stmt::Return(it) => {
-            ExprKind::Return { is_return: true, value: it.value().map(|it| Box::new(expr(cx, &it))) }
-        }
+        ast::Stmt::Return(it) => ExprKind::Return {
+            is_return: true,
+            value: it.value().map(|it| Box::new(expr(cx, &it))),
+        },
         ast::Stmt::Break(_) => ExprKind::Break,
         ast::Stmt::Assert(it) => ExprKind::Assert {
             cond: boxed(cx, it.condition(), it.syntax()),
             message: it.message().map(|it| Box::new(expr(cx, &it))),
         },
         ast::Stmt::Expr(it) => opt_expr(cx, it.expr(), it.syntax()).kind,
-        ast::Stmt::Use(_) | ast::Stmt::Import(_) | ast::Stmt::Agent(_) | ast::Stmt::Block(_) => ExprKind::Missing,
+        ast::Stmt::Use(_) | ast::Stmt::Import(_) | ast::Stmt::Agent(_) | ast::Stmt::Block(_) => {
+            ExprKind::Missing
+        }
     }
 }
 
@@ -162,8 +208,15 @@ fn place(cx: &mut Build, node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
 
 /// A field's name as the text that selects it.
 fn key_text(key: &Ident) -> Expr {
-    let text = Template { range: key.range, content: key.range, parts: vec![Part::Text(key.name.to_string())] };
-    Expr { range: key.range, kind: ExprKind::Text(text) }
+    let text = Template {
+        range: key.range,
+        content: key.range,
+        parts: vec![Part::Text(key.name.to_string())],
+    };
+    Expr {
+        range: key.range,
+        kind: ExprKind::Text(text),
+    }
 }
 
 fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
@@ -171,25 +224,38 @@ fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
         Some(node) => {
             let range = range(&node);
             let stmts = cx.deeper(range, |cx| node.statements().map(|it| stmt(cx, &it)).collect());
-            Body { range, stmts: stmts.unwrap_or_default() }
+            Body {
+                range,
+                stmts: stmts.unwrap_or_default(),
+            }
         }
         None => Body::default(),
     }
 }
 
 fn params(node: Option<ast::ParamList>) -> Vec<Ident> {
-    node.map(|list| list.params().filter_map(|it| name(it.name())).collect()).unwrap_or_default()
+    node.map(|list| list.params().filter_map(|it| name(it.name())).collect())
+        .unwrap_or_default()
 }
 
 fn mods(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modifier> {
     nodes
-        .map(|it| Modifier { name: name(it.name()), value: it.value().map(|it| expr(cx, &it)), range: range(&it) })
+        .map(|it| Modifier {
+            name: name(it.name()),
+            value: it.value().map(|it| expr(cx, &it)),
+            range: range(&it),
+        })
         .collect()
 }
 
 fn args(cx: &mut Build, node: Option<ast::ArgList>) -> Vec<Argument> {
     let Some(list) = node else { return Vec::new() };
-    list.args().map(|it| Argument { name: name(it.name()), value: opt_expr(cx, it.value(), it.syntax()) }).collect()
+    list.args()
+        .map(|it| Argument {
+            name: name(it.name()),
+            value: opt_expr(cx, it.value(), it.syntax()),
+        })
+        .collect()
 }
 
 fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
@@ -200,18 +266,27 @@ fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Prop
                 None => PropValue::Missing,
                 Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(cx, &it)),
                 Some(PropertyValue::Nested(it)) => PropValue::Nested(props(cx, it.properties()), range(&it)),
-                Some(PropertyValue::Dashes(it)) => {
-                    PropValue::Dashes(it.items().filter_map(|it| it.value()).map(|it| expr(cx, &it)).collect(), range(&it))
-                }
+                Some(PropertyValue::Dashes(it)) => PropValue::Dashes(
+                    it.items()
+                        .filter_map(|it| it.value())
+                        .map(|it| expr(cx, &it))
+                        .collect(),
+                    range(&it),
+                ),
                 Some(PropertyValue::Block(it)) => match it.string() {
                     Some(string) => PropValue::Block(template(&string)),
                     None => PropValue::Missing,
                 },
-                Some(PropertyValue::Word(it)) => {
-                    PropValue::Word(Ident { name: it.text().trim().into(), range: range(&it) })
-                }
+                Some(PropertyValue::Word(it)) => PropValue::Word(Ident {
+                    name: it.text().trim().into(),
+                    range: range(&it),
+                }),
             };
-            Some(Property { key, range: range(&it), value })
+            Some(Property {
+                key,
+                range: range(&it),
+                value,
+            })
         })
         .collect()
 }
@@ -223,14 +298,22 @@ fn boxed(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Ex
 fn opt_expr(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Expr {
     match node {
         Some(node) => expr(cx, &node),
-        None => Expr { range: TextRange::empty(parent.text_range().end()), kind: ExprKind::Missing },
+        None => Expr {
+            range: TextRange::empty(parent.text_range().end()),
+            kind: ExprKind::Missing,
+        },
     }
 }
 
 /// Reads an expression.
 fn expr(cx: &mut Build, node: &ast::Expr) -> Expr {
     let range = range(node);
-    Expr { range, kind: cx.deeper(range, |cx| expr_kind(cx, node)).unwrap_or(ExprKind::Missing) }
+    Expr {
+        range,
+        kind: cx
+            .deeper(range, |cx| expr_kind(cx, node))
+            .unwrap_or(ExprKind::Missing),
+    }
 }
 
 fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
@@ -255,8 +338,14 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
             mods: Vec::new(),
         })),
         ast::Expr::Do(it) => ExprKind::Do(body(cx, it.body())),
-        ast::Expr::DoCall(it) => ExprKind::DoCall { callee: name_ref(it.callee()), args: args(cx, it.args()) },
-        ast::Expr::Parallel(it) => ExprKind::Parallel { mods: mods(cx, it.modifiers()), body: body(cx, it.body()) },
+        ast::Expr::DoCall(it) => ExprKind::DoCall {
+            callee: name_ref(it.callee()),
+            args: args(cx, it.args()),
+        },
+        ast::Expr::Parallel(it) => ExprKind::Parallel {
+            mods: mods(cx, it.modifiers()),
+            body: body(cx, it.body()),
+        },
         ast::Expr::For(it) => ExprKind::For(Box::new(For {
             parallel: it.parallel_token().is_some(),
             item: name(it.item()),
@@ -280,8 +369,14 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
         })),
         ast::Expr::If(it) => {
             let mut arms = vec![(opt_expr(cx, it.condition(), syntax), body(cx, it.body()))];
-            arms.extend(it.elifs().map(|it| (opt_expr(cx, it.condition(), it.syntax()), body(cx, it.body()))));
-            ExprKind::If { arms, otherwise: it.else_clause().map(|it| body(cx, it.body())) }
+            arms.extend(
+                it.elifs()
+                    .map(|it| (opt_expr(cx, it.condition(), it.syntax()), body(cx, it.body()))),
+            );
+            ExprKind::If {
+                arms,
+                otherwise: it.else_clause().map(|it| body(cx, it.body())),
+            }
         }
         ast::Expr::Choice(it) => ExprKind::Choice {
             criteria: boxed(cx, it.condition(), syntax),
@@ -289,7 +384,10 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
         },
         ast::Expr::Try(it) => ExprKind::Try {
             body: body(cx, it.body()),
-            catches: it.catches().map(|it| (name(it.name()), body(cx, it.body()))).collect(),
+            catches: it
+                .catches()
+                .map(|it| (name(it.name()), body(cx, it.body())))
+                .collect(),
             finally: it.finally_clause().map(|it| body(cx, it.body())),
         },
         ast::Expr::Arrow(it) => ExprKind::Arrow(it.steps().map(|it| expr(cx, &it)).collect()),
@@ -300,28 +398,43 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
         ast::Expr::Bin(it) => {
             let (lhs, rhs) = (boxed(cx, it.lhs(), syntax), boxed(cx, it.rhs(), syntax));
             match it.op() {
-                Some(op) => ExprKind::Binary { op: binary_op(op), lhs, rhs },
+                Some(op) => ExprKind::Binary {
+                    op: binary_op(op),
+                    lhs,
+                    rhs,
+                },
                 None => lhs.kind,
             }
         }
         ast::Expr::Prefix(it) => {
             let operand = boxed(cx, it.operand(), syntax);
-            if it.is_not() { ExprKind::Not(operand) } else { ExprKind::Neg(operand) }
+            if it.is_not() {
+                ExprKind::Not(operand)
+            } else {
+                ExprKind::Neg(operand)
+            }
         }
         ast::Expr::Paren(it) => opt_expr(cx, it.inner(), syntax).kind,
         ast::Expr::Field(it) => match name(it.field()) {
-            Some(key) => ExprKind::Member { of: boxed(cx, it.base(), syntax), key },
+            Some(key) => ExprKind::Member {
+                of: boxed(cx, it.base(), syntax),
+                key,
+            },
             None => opt_expr(cx, it.base(), syntax).kind,
         },
-        ast::Expr::Index(it) => {
-            ExprKind::Index { of: boxed(cx, it.base(), syntax), index: boxed(cx, it.index(), syntax) }
-        }
+        ast::Expr::Index(it) => ExprKind::Index {
+            of: boxed(cx, it.base(), syntax),
+            index: boxed(cx, it.index(), syntax),
+        },
         ast::Expr::Call(it) => {
             let callee = match it.callee().map(ast::Expr::unparen) {
                 Some(ast::Expr::Name(it)) => name_ref(Some(it)),
                 _ => None,
             };
-            ExprKind::Call { callee, args: args(cx, it.args()) }
+            ExprKind::Call {
+                callee,
+                args: args(cx, it.args()),
+            }
         }
         ast::Expr::List(it) => ExprKind::List {
             items: it.elements().map(|it| expr(cx, &it)).collect(),
@@ -352,11 +465,19 @@ fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
     let key = match name(node.key()) {
         Some(key) => key,
         None => {
-            let text = node.key_text().unwrap_or_else(|| node.syntax().text().to_string());
-            Ident { name: text.trim().into(), range: range(node) }
+            let text = node
+                .key_text()
+                .unwrap_or_else(|| node.syntax().text().to_string());
+            Ident {
+                name: text.trim().into(),
+                range: range(node),
+            }
         }
     };
-    Some(Field { key, value: opt_expr(cx, value, node.syntax()) })
+    Some(Field {
+        key,
+        value: opt_expr(cx, value, node.syntax()),
+    })
 }
 
 fn choice_option(cx: &mut Build, node: &ast::ChoiceOption) -> ChoiceOption {
@@ -380,14 +501,24 @@ fn stage(cx: &mut Build, node: &ast::PipeOp) -> Stage {
         Some(PipeOpKind::Map) => StageKind::Map(body(cx, node.body())),
         Some(PipeOpKind::Filter) => StageKind::Filter(body(cx, node.body())),
         Some(PipeOpKind::Pmap) => StageKind::Pmap(body(cx, node.body())),
-        Some(PipeOpKind::Reduce) => StageKind::Reduce { params: params(node.params()), body: body(cx, node.body()) },
-        Some(PipeOpKind::Chunks) => {
-            StageKind::Chunks(args(cx, node.args()).into_iter().next().map(|it| Box::new(it.value)))
-        }
+        Some(PipeOpKind::Reduce) => StageKind::Reduce {
+            params: params(node.params()),
+            body: body(cx, node.body()),
+        },
+        Some(PipeOpKind::Chunks) => StageKind::Chunks(
+            args(cx, node.args())
+                .into_iter()
+                .next()
+                .map(|it| Box::new(it.value)),
+        ),
         None => StageKind::Missing,
     };
     let word = node.op_token().map_or(range(node), |it| it.text_range());
-    Stage { range: range(node), word, kind }
+    Stage {
+        range: range(node),
+        word,
+        kind,
+    }
 }
 
 fn binary_op(op: ast::BinOp) -> BinaryOp {
@@ -418,11 +549,21 @@ fn discretion(token: &DiscretionToken) -> ExprKind {
     let bare = token.as_name().map(|name| {
         let lead = TextSize::of(&text[..text.len() - text.trim_start().len()]);
         let start = token.content_range().start() + lead;
-        Ident { range: TextRange::at(start, TextSize::of(name.as_str())), name: name.into() }
+        Ident {
+            range: TextRange::at(start, TextSize::of(name.as_str())),
+            name: name.into(),
+        }
     });
     let mut parts = parts(token.segments(), token.syntax());
     trim(&mut parts);
-    ExprKind::Judge { text: Template { range: token.text_range(), content: token.content_range(), parts }, bare }
+    ExprKind::Judge {
+        text: Template {
+            range: token.text_range(),
+            content: token.content_range(),
+            parts,
+        },
+        bare,
+    }
 }
 
 /// A discretion's outer whitespace is layout, not part of what is asked.
@@ -443,34 +584,71 @@ fn parts(segments: Vec<Segment>, token: &SyntaxToken) -> Vec<Part> {
             Segment::Text { text, .. } => Part::Text(text),
             Segment::Interpolation(it) => {
                 let local = it.range - token.text_range().start();
-                Part::Insert { range: it.range, verbatim: token.text()[local].to_owned(), value: insert(it) }
+                Part::Insert {
+                    range: it.range,
+                    verbatim: token.text()[local].to_owned(),
+                    value: insert(it),
+                }
             }
         })
         .collect()
 }
 
 fn insert(it: Interpolation) -> Expr {
-    let word = |part: NamePart| Ident { name: part.name.into(), range: part.range };
+    let word = |part: NamePart| Ident {
+        name: part.name.into(),
+        range: part.range,
+    };
     let root = word(it.root);
     let start = root.range.start();
-    let mut value = Expr { range: root.range, kind: ExprKind::Name(root.name) };
+    let mut value = Expr {
+        range: root.range,
+        kind: ExprKind::Name(root.name),
+    };
     for step in it.path {
         let (end, kind) = match step {
             PathStep::Field(part) => {
                 let key = word(part);
-                (key.range.end(), ExprKind::Member { of: Box::new(value), key })
+                (
+                    key.range.end(),
+                    ExprKind::Member {
+                        of: Box::new(value),
+                        key,
+                    },
+                )
             }
             PathStep::Index { index, range } => {
-                let index = Expr { range, kind: ExprKind::Number(index as f64) };
-                (range.end(), ExprKind::Index { of: Box::new(value), index: Box::new(index) })
+                let index = Expr {
+                    range,
+                    kind: ExprKind::Number(index as f64),
+                };
+                (
+                    range.end(),
+                    ExprKind::Index {
+                        of: Box::new(value),
+                        index: Box::new(index),
+                    },
+                )
             }
             PathStep::IndexName(part) => {
                 let part = word(part);
-                let index = Expr { range: part.range, kind: ExprKind::Name(part.name) };
-                (part.range.end(), ExprKind::Index { of: Box::new(value), index: Box::new(index) })
+                let index = Expr {
+                    range: part.range,
+                    kind: ExprKind::Name(part.name),
+                };
+                (
+                    part.range.end(),
+                    ExprKind::Index {
+                        of: Box::new(value),
+                        index: Box::new(index),
+                    },
+                )
             }
         };
-        value = Expr { range: TextRange::new(start, end), kind };
+        value = Expr {
+            range: TextRange::new(start, end),
+            kind,
+        };
     }
     value
 }

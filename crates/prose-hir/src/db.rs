@@ -43,7 +43,8 @@ impl Change {
     }
     /// Sets a file's text.
     pub fn text(&mut self, file: FileId, path: impl Into<String>, text: impl Into<Arc<str>>) {
-        self.files.push((file, path.into(), FileContent::Text(text.into())));
+        self.files
+            .push((file, path.into(), FileContent::Text(text.into())));
     }
     /// Sets where a file's `use` targets lead.
     pub fn resolve(&mut self, file: FileId, targets: Resolutions) {
@@ -94,7 +95,11 @@ pub type EventCallback = Box<dyn Fn(salsa::Event) + Send + Sync + 'static>;
 impl RootDatabase {
     /// An empty database.
     pub fn new(events: Option<EventCallback>) -> Self {
-        RootDatabase { storage: salsa::Storage::new(events), files: Arc::default(), spare: Arc::default() }
+        RootDatabase {
+            storage: salsa::Storage::new(events),
+            files: Arc::default(),
+            spare: Arc::default(),
+        }
     }
 
     /// The file with this id, if a change ever named it.
@@ -169,9 +174,14 @@ impl RootDatabase {
     fn set_chunks(&mut self, file: SourceFile, old_text: &str, new_text: &str) {
         let old_chunks = file.chunks(self);
         let old_starts = file.starts(self);
-        let new = prose_syntax::chunks(new_text).into_iter().map(|it| it.range).collect::<Vec<_>>();
+        let new = prose_syntax::chunks(new_text)
+            .into_iter()
+            .map(|it| it.range)
+            .collect::<Vec<_>>();
         let old_range = |index: usize| {
-            let end = old_starts.get(index + 1).map_or(old_text.len(), |it| usize::from(*it));
+            let end = old_starts
+                .get(index + 1)
+                .map_or(old_text.len(), |it| usize::from(*it));
             usize::from(old_starts[index])..end
         };
         let same = |old: usize, new: TextRange| old_text[old_range(old)] == new_text[new];
@@ -186,7 +196,11 @@ impl RootDatabase {
         chunks.extend_from_slice(&old_chunks[..prefix]);
         for (index, range) in new[prefix..new.len() - suffix].iter().enumerate() {
             let text = &new_text[*range];
-            let chunk = match old_middle.get(index).copied().or_else(|| Arc::make_mut(&mut self.spare).pop()) {
+            let chunk = match old_middle
+                .get(index)
+                .copied()
+                .or_else(|| Arc::make_mut(&mut self.spare).pop())
+            {
                 Some(chunk) => {
                     if &*chunk.text(self) != text {
                         chunk.set_text(self).to(text.into());

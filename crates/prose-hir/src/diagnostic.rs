@@ -47,7 +47,10 @@ pub struct Fix {
 impl Fix {
     /// One replacement.
     pub fn replace(title: impl Into<String>, range: TextRange, with: impl Into<String>) -> Fix {
-        Fix { title: title.into(), edits: vec![(range, with.into())] }
+        Fix {
+            title: title.into(),
+            edits: vec![(range, with.into())],
+        }
     }
 }
 
@@ -76,7 +79,15 @@ impl Finding {
     /// A finding with the code's usual severity.
     pub fn new(code: &'static str, range: TextRange, message: impl Into<String>) -> Finding {
         let severity = prose_model::codes::find(code).map_or(Severity::Warning, |info| info.severity);
-        Finding { code, severity, message: message.into(), range, related: Vec::new(), tags: Vec::new(), fix: None }
+        Finding {
+            code,
+            severity,
+            message: message.into(),
+            range,
+            related: Vec::new(),
+            tags: Vec::new(),
+            fix: None,
+        }
     }
     pub fn related(mut self, place: Place, text: impl Into<String>) -> Finding {
         self.related.push((place, text.into()));

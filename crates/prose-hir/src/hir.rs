@@ -170,7 +170,10 @@ impl Template {
     }
     /// The text, when nothing is interpolated.
     pub fn plain(&self) -> Option<String> {
-        self.parts.iter().all(|part| matches!(part, Part::Text(_))).then(|| self.source())
+        self.parts
+            .iter()
+            .all(|part| matches!(part, Part::Text(_)))
+            .then(|| self.source())
     }
 }
 
@@ -495,7 +498,10 @@ pub enum StageKind {
 
 /// The modifier with this name.
 pub fn modifier<'a>(mods: &'a [Modifier], name: &str) -> Option<&'a Expr> {
-    mods.iter().find(|it| it.name.as_ref().is_some_and(|it| it.name == name))?.value.as_ref()
+    mods.iter()
+        .find(|it| it.name.as_ref().is_some_and(|it| it.name == name))?
+        .value
+        .as_ref()
 }
 
 /// The property with this key that counts: the last one.

@@ -24,10 +24,10 @@ mod scopes;
 mod semantic;
 mod symbols;
 
+pub use checks::diagnostics;
 pub use db::{
     Change, Db, EventCallback, FileContent, FileId, FileState, Resolutions, RootDatabase, chunk_at,
 };
-pub use checks::diagnostics;
 pub use diagnostic::{Diagnostic, Fix, Tag};
 pub use inputs::{Chunk, SourceFile};
 pub use lower::bundle;
@@ -35,6 +35,6 @@ pub use queries::{ParsedChunk, body, parse};
 pub use resolve::Binding;
 pub use scopes::{DefKind, RefKind};
 pub use semantic::{
-    Definition, NameUse, ProgramContract, Reference, VisibleName, block_params, contract, definitions, name_at, program_file, references,
-    resolve_at, scope_at, use_targets, used_file,
+    Definition, NameUse, ProgramContract, Reference, VisibleName, block_params, contract, definitions,
+    name_at, program_file, references, resolve_at, scope_at, use_targets, used_file,
 };

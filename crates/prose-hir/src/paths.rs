@@ -29,8 +29,14 @@ pub fn target_kind(target: &str) -> TargetKind {
     }
     let path = target.strip_prefix('@').unwrap_or(target);
     let parts: Vec<&str> = path.split('/').collect();
-    let sound = |part: &&str| !part.is_empty() && !part.chars().any(char::is_whitespace) && *part != "." && *part != "..";
-    if parts.len() >= 2 && parts.iter().all(sound) { TargetKind::Registry } else { TargetKind::Unknown }
+    let sound = |part: &&str| {
+        !part.is_empty() && !part.chars().any(char::is_whitespace) && *part != "." && *part != ".."
+    };
+    if parts.len() >= 2 && parts.iter().all(sound) {
+        TargetKind::Registry
+    } else {
+        TargetKind::Unknown
+    }
 }
 
 /// The name that a `use` without `as` declares: the slug, or the file's stem.
@@ -48,9 +54,12 @@ pub fn default_name(target: &str) -> Option<Name> {
 pub fn namespace(target: &str) -> String {
     let slug = default_name(target).unwrap_or_else(|| Name::new("program"));
     let handle = match target_kind(target) {
-        TargetKind::Url => {
-            target.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or("remote").to_owned()
-        }
+        TargetKind::Url => target
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or("remote")
+            .to_owned(),
         TargetKind::Registry => {
             let path = target.trim().trim_start_matches('@');
             let (handle, _) = path.rsplit_once('/').unwrap_or(("", path));
@@ -60,7 +69,13 @@ pub fn namespace(target: &str) -> String {
     };
     let clean = |text: &str| {
         text.chars()
-            .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
+            .map(|c| {
+                if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                    c
+                } else {
+                    '-'
+                }
+            })
             .collect::<String>()
     };
     format!("{}--{}", clean(&handle), clean(&slug))
@@ -84,7 +99,10 @@ pub fn candidates(target: &str, from: &str, root: &str) -> Vec<String> {
             folder => format!("{folder}/{target}"),
         };
         out.push(normalize(&path));
-        let below_root = root.is_empty() || folder.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
+        let below_root = root.is_empty()
+            || folder
+                .strip_prefix(root)
+                .is_some_and(|rest| rest.starts_with('/'));
         match folder.rsplit_once('/') {
             Some((parent, _)) if below_root => folder = parent,
             None if below_root && !folder.is_empty() => folder = "",
@@ -120,12 +138,32 @@ mod tests {
             assert_eq!(default_name(target).unwrap_or_default(), name, "{target}");
             assert_eq!(namespace(target), space, "{target}");
         };
-        check("alice/research", TargetKind::Registry, "research", "alice--research");
-        check("@alice/research", TargetKind::Registry, "research", "alice--research");
-        check("https://example.com/a/b.prose", TargetKind::Url, "b", "example.com--b");
+        check(
+            "alice/research",
+            TargetKind::Registry,
+            "research",
+            "alice--research",
+        );
+        check(
+            "@alice/research",
+            TargetKind::Registry,
+            "research",
+            "alice--research",
+        );
+        check(
+            "https://example.com/a/b.prose",
+            TargetKind::Url,
+            "b",
+            "example.com--b",
+        );
         check("./lib/review.prose", TargetKind::Local, "review", "local--review");
         check("../x.prose", TargetKind::Local, "x", "local--x");
-        check("something odd", TargetKind::Unknown, "something odd", "local--something-odd");
+        check(
+            "something odd",
+            TargetKind::Unknown,
+            "something odd",
+            "local--something-odd",
+        );
     }
 
     #[test]
@@ -134,7 +172,10 @@ mod tests {
             candidates("lib/x.prose", "/w/a/b/main.prose", "/w"),
             ["/w/a/b/lib/x.prose", "/w/a/lib/x.prose", "/w/lib/x.prose"]
         );
-        assert_eq!(candidates("../x.prose", "a/main.prose", ""), ["x.prose", "../x.prose"]);
+        assert_eq!(
+            candidates("../x.prose", "a/main.prose", ""),
+            ["x.prose", "../x.prose"]
+        );
         assert_eq!(candidates("./x.prose", "main.prose", ""), ["x.prose"]);
         assert_eq!(candidates("./x.prose", "/main.prose", ""), ["/x.prose"]);
     }

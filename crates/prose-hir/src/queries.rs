@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use prose_model::Name;
 use prose_syntax::{Parse, SyntaxNode};
 use rustc_hash::{FxHashMap, FxHashSet};
-use prose_model::Name;
 
 use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
@@ -58,13 +58,22 @@ pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {
 /// What a chunk declares: no ranges, so that it stays equal while prompts are edited.
 #[salsa::tracked]
 pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
-    Arc::new(crate::symbols::declarations_of(body(db, chunk), scopes(db, chunk)))
+    Arc::new(crate::symbols::declarations_of(
+        body(db, chunk),
+        scopes(db, chunk),
+    ))
 }
 
 /// The names a chunk uses.
 #[salsa::tracked]
 pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<(Name, RefKind)>> {
-    Arc::new(scopes(db, chunk).refs.iter().map(|it| (it.name.clone(), it.kind)).collect())
+    Arc::new(
+        scopes(db, chunk)
+            .refs
+            .iter()
+            .map(|it| (it.name.clone(), it.kind))
+            .collect(),
+    )
 }
 
 /// What a file declares.

@@ -60,17 +60,27 @@ pub(crate) struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn here(&self, def: u32) -> Site {
-        Site { file: self.file, chunk: self.chunk, def }
+        Site {
+            file: self.file,
+            chunk: self.chunk,
+            def,
+        }
     }
 
     fn found(&self, binding: Binding, def: u32) -> Resolved {
-        Resolved { binding, site: Some(self.here(def)), kind: Some(self.scopes.def(def).kind) }
+        Resolved {
+            binding,
+            site: Some(self.here(def)),
+            kind: Some(self.scopes.def(def).kind),
+        }
     }
 
     /// Resolves a use.
     pub fn resolve(&self, used: &Ref) -> Resolved {
         match used.kind {
-            RefKind::Agent | RefKind::Resume => self.global(&used.name, [DefKind::Agent, DefKind::Block, DefKind::Import]),
+            RefKind::Agent | RefKind::Resume => {
+                self.global(&used.name, [DefKind::Agent, DefKind::Block, DefKind::Import])
+            }
             RefKind::Do => self.global(&used.name, [DefKind::Block, DefKind::Import, DefKind::Agent]),
             RefKind::Call => self.global(&used.name, [DefKind::Import, DefKind::Block, DefKind::Agent]),
             _ => self.variable(&used.name, used.scope, used.seq),
@@ -85,10 +95,18 @@ impl Resolver<'_> {
                 _ => self.program.import(name).map(|it| it.site),
             };
             if let Some(site) = site {
-                return Resolved { binding: Binding::Global, site, kind: Some(kind) };
+                return Resolved {
+                    binding: Binding::Global,
+                    site,
+                    kind: Some(kind),
+                };
             }
         }
-        Resolved { binding: Binding::Unbound, site: None, kind: None }
+        Resolved {
+            binding: Binding::Unbound,
+            site: None,
+            kind: None,
+        }
     }
 
     /// Resolves a name as a variable, read at a place.
@@ -107,7 +125,10 @@ impl Resolver<'_> {
             // A block or agent is evaluated while some caller is; the top level is always among the callers.
             _ => {
                 let bound = |it: &&VarEntry| !it.kind.is_scoped();
-                vars.declared.first().or_else(|| vars.assigned.first()).or_else(|| vars.hidden.iter().find(bound))
+                vars.declared
+                    .first()
+                    .or_else(|| vars.assigned.first())
+                    .or_else(|| vars.hidden.iter().find(bound))
             }
         };
         if let Some(entry) = entry {
@@ -140,16 +161,28 @@ impl Resolver<'_> {
         }
         // Variables of blocks, and of constructs of the top level for what is called from inside them.
         let constructs = vars.hidden.iter().filter(|_| *outermost != FrameKind::Root);
-        let elsewhere = vars.elsewhere.iter().filter(|it| !self.is_own(it, scope)).chain(constructs);
+        let elsewhere = vars
+            .elsewhere
+            .iter()
+            .filter(|it| !self.is_own(it, scope))
+            .chain(constructs);
         match elsewhere.min_by_key(|it| (it.kind == DefKind::Assigned, it.kind == DefKind::Implicit)) {
             Some(entry) => keep(at(Binding::OtherBlock, entry)),
             None if self.program.foreign.contains(name) => {
-                keep(Resolved { binding: Binding::OtherBlock, site: None, kind: None });
+                keep(Resolved {
+                    binding: Binding::OtherBlock,
+                    site: None,
+                    kind: None,
+                });
             }
             None => {}
         }
         let Some(mut resolved) = best else {
-            return Resolved { binding: Binding::Unbound, site: None, kind: None };
+            return Resolved {
+                binding: Binding::Unbound,
+                site: None,
+                kind: None,
+            };
         };
         if resolved.binding == Binding::Later
             && let FrameKind::Block(block) = outermost
@@ -176,10 +209,14 @@ impl Resolver<'_> {
         let found = scopes.defs_of(name)?;
         let before = |list: &'_ [u32]| list.partition_point(|it| scopes.def(*it).seq < seq);
         // The innermost construct around the place wins; it is the last that began.
-        let around = found.scoped[..before(&found.scoped)].iter().rev().copied().find(|it| {
-            let def = scopes.def(*it);
-            scopes.frame_of(def.scope) == frame && scopes.encloses(def.scope, scope)
-        });
+        let around = found.scoped[..before(&found.scoped)]
+            .iter()
+            .rev()
+            .copied()
+            .find(|it| {
+                let def = scopes.def(*it);
+                scopes.frame_of(def.scope) == frame && scopes.encloses(def.scope, scope)
+            });
         let seen = |it: &u32| {
             let def = scopes.def(*it);
             scopes.frame_of(def.scope) == frame
@@ -187,11 +224,20 @@ impl Resolver<'_> {
         };
         // The latest; a declaration rather than an assignment to it.
         let last = |list: &'_ [u32]| list[..before(list)].iter().rev().copied().find(seen);
-        around.or_else(|| last(&found.declared)).or_else(|| last(&found.assigned))
+        around
+            .or_else(|| last(&found.declared))
+            .or_else(|| last(&found.assigned))
     }
 
     /// Tells `keep` of a frame's variables that are not in sight.
-    fn doubtful_in_frame(&self, name: &Name, frame: u32, scope: u32, seq: u32, keep: &mut dyn FnMut(Resolved)) {
+    fn doubtful_in_frame(
+        &self,
+        name: &Name,
+        frame: u32,
+        scope: u32,
+        seq: u32,
+        keep: &mut dyn FnMut(Resolved),
+    ) {
         let scopes = self.scopes;
         let Some(found) = scopes.defs_of(name) else { return };
         for index in found.all() {
@@ -235,7 +281,9 @@ impl Resolver<'_> {
                 && (site.chunk, site.def) != (self.chunk, def)
                 && resolved.kind.is_some_and(|kind| !kind.is_global())
             {
-                return self.slot_of(&resolved, &it.name).unwrap_or_else(|| self.frame_slot(it.scope, &it.name));
+                return self
+                    .slot_of(&resolved, &it.name)
+                    .unwrap_or_else(|| self.frame_slot(it.scope, &it.name));
             }
         }
         self.frame_slot(it.scope, &it.name)
@@ -262,14 +310,23 @@ impl Resolver<'_> {
             let def = self.scopes.def(site.def);
             return Some(self.frame_slot(def.scope, name));
         }
-        let root = self.program.own.vars.get(name).is_some_and(|vars| vars.has_root(site));
+        let root = self
+            .program
+            .own
+            .vars
+            .get(name)
+            .is_some_and(|vars| vars.has_root(site));
         // A variable of a block in another chunk has no slot that this use is sure to mean.
         root.then(|| Slot::Root(site.file, name.clone()))
     }
 }
 
 fn at(binding: Binding, entry: &VarEntry) -> Resolved {
-    Resolved { binding, site: Some(entry.site), kind: Some(entry.kind) }
+    Resolved {
+        binding,
+        site: Some(entry.site),
+        kind: Some(entry.kind),
+    }
 }
 
 /// The order in which doubtful bindings are preferred.

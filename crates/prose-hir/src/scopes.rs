@@ -55,20 +55,34 @@ impl DefKind {
     pub fn is_scoped(self) -> bool {
         matches!(
             self,
-            DefKind::Param | DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce
+            DefKind::Param
+                | DefKind::Item
+                | DefKind::Index
+                | DefKind::Catch
+                | DefKind::Implicit
+                | DefKind::Reduce
         )
     }
     /// Declares a slot of its frame in so many words.
     pub(crate) fn declares_slot(self) -> bool {
         matches!(
             self,
-            DefKind::Input | DefKind::Output | DefKind::Let | DefKind::Const | DefKind::Session | DefKind::Branch
+            DefKind::Input
+                | DefKind::Output
+                | DefKind::Let
+                | DefKind::Const
+                | DefKind::Session
+                | DefKind::Branch
         )
     }
     /// The word for it with its article.
     pub(crate) fn a_noun(self) -> String {
         let noun = self.noun();
-        let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
         format!("{article} {noun}")
     }
     /// The word for it in messages.
@@ -150,9 +164,7 @@ pub(crate) struct Scope {
     pub hides: bool,
     /// Runs more than once in the same frame, so that what comes later may already be there.
     pub looped: bool,
-    /// May not run at all.
-    pub conditional: bool,
-    /// Arms of one construct share a number.
+    /// Arms of one construct, of which not all run, share a number; 0 for anything else.
     pub group: u32,
     /// Its last statement leaves it, so that nothing after it is reached.
     pub exits: bool,
@@ -203,7 +215,11 @@ pub(crate) struct DefsOfName {
 
 impl DefsOfName {
     pub fn all(&self) -> impl Iterator<Item = u32> {
-        self.scoped.iter().chain(&self.declared).chain(&self.assigned).copied()
+        self.scoped
+            .iter()
+            .chain(&self.declared)
+            .chain(&self.assigned)
+            .copied()
     }
 }
 
@@ -214,7 +230,10 @@ impl Scopes {
     pub fn of(body: &ChunkBody) -> Scopes {
         let mut walk = Walk {
             out: Scopes {
-                frames: vec![Frame { kind: FrameKind::Root, parent: None }],
+                frames: vec![Frame {
+                    kind: FrameKind::Root,
+                    parent: None,
+                }],
                 scopes: Vec::new(),
                 defs: Vec::new(),
                 refs: Vec::new(),
@@ -234,7 +253,6 @@ impl Scopes {
             range,
             hides: false,
             looped: false,
-            conditional: false,
             group: 0,
             exits: false,
             parallel: false,
@@ -278,7 +296,9 @@ impl Scopes {
 
     pub fn encloses(&self, outer: u32, inner: u32) -> bool {
         // A scope is always numbered after the one around it.
-        self.ancestors(inner).take_while(|it| *it >= outer).any(|it| it == outer)
+        self.ancestors(inner)
+            .take_while(|it| *it >= outer)
+            .any(|it| it == outer)
     }
 
     /// The innermost scope around both.
@@ -299,18 +319,28 @@ impl Scopes {
 
     /// Whether what `scope` declares can't be seen from `outer`, which is around it.
     pub fn hidden_from(&self, scope: u32, outer: u32) -> bool {
-        self.ancestors(scope).take_while(|it| *it != outer).any(|it| self.scope(it).hides)
+        self.ancestors(scope)
+            .take_while(|it| *it != outer)
+            .any(|it| self.scope(it).hides)
     }
 
     /// Whether a loop runs `scope` again in the same frame.
     pub fn in_loop(&self, scope: u32) -> bool {
         let frame = self.frame_of(scope);
-        self.ancestors(scope).take_while(|it| self.frame_of(*it) == frame).any(|it| self.scope(it).looped)
+        self.ancestors(scope)
+            .take_while(|it| self.frame_of(*it) == frame)
+            .any(|it| self.scope(it).looped)
     }
 
-    /// Whether the scope may be skipped and, when it runs, goes on after it, seen from `outer`, which is around it.
+    /// Whether the scope may be skipped and, when it runs, what comes after it runs too, seen from `outer`, which is
+    /// around it.
     pub fn may_skip(&self, scope: u32, outer: u32) -> bool {
-        self.ancestors(scope).take_while(|it| *it != outer).any(|it| self.scope(it).conditional)
+        let between = || {
+            self.ancestors(scope)
+                .take_while(|it| *it != outer)
+                .map(|it| self.scope(it))
+        };
+        between().any(|it| it.group != 0) && !between().any(|it| it.exits)
     }
 }
 
@@ -326,7 +356,6 @@ struct Walk {
 struct Kind {
     hides: bool,
     looped: bool,
-    conditional: bool,
     group: u32,
     parallel: bool,
 }
@@ -339,7 +368,15 @@ impl Walk {
 
     fn def(&mut self, ident: &Ident, kind: DefKind, full: TextRange) {
         let seq = self.next();
-        self.out.defs.push(Def { name: ident.name.clone(), range: ident.range, kind, scope: self.scope, seq, full, promotes: false });
+        self.out.defs.push(Def {
+            name: ident.name.clone(),
+            range: ident.range,
+            kind,
+            scope: self.scope,
+            seq,
+            full,
+            promotes: false,
+        });
     }
 
     fn opt_def(&mut self, ident: &Option<Ident>, kind: DefKind, full: TextRange) {
@@ -350,7 +387,13 @@ impl Walk {
 
     fn used(&mut self, name: &Name, range: TextRange, kind: RefKind) {
         let seq = self.next();
-        self.out.refs.push(Ref { name: name.clone(), range, kind, scope: self.scope, seq });
+        self.out.refs.push(Ref {
+            name: name.clone(),
+            range,
+            kind,
+            scope: self.scope,
+            seq,
+        });
     }
 
     fn group(&mut self) -> u32 {
@@ -372,7 +415,6 @@ impl Walk {
             range,
             hides: kind.hides,
             looped: kind.looped,
-            conditional: kind.conditional,
             group: kind.group,
             exits: false,
             parallel: kind.parallel,
@@ -392,7 +434,10 @@ impl Walk {
         }
         let exits = stmts.last().is_some_and(|stmt| match &stmt.kind {
             StmtKind::Expr(expr) => {
-                matches!(expr.kind, ExprKind::Throw(_) | ExprKind::Return { .. } | ExprKind::Break)
+                matches!(
+                    expr.kind,
+                    ExprKind::Throw(_) | ExprKind::Return { .. } | ExprKind::Break
+                )
             }
             _ => false,
         });
@@ -406,7 +451,10 @@ impl Walk {
             StmtKind::Use(it) => {
                 let named = it.alias.clone().or_else(|| {
                     let (target, range) = it.target.as_ref()?;
-                    Some(Ident { name: crate::paths::default_name(target)?, range: *range })
+                    Some(Ident {
+                        name: crate::paths::default_name(target)?,
+                        range: *range,
+                    })
                 });
                 self.opt_def(&named, DefKind::Import, stmt.range);
             }
@@ -414,7 +462,9 @@ impl Walk {
             StmtKind::Agent(it) => {
                 self.opt_def(&it.name, DefKind::Agent, stmt.range);
                 let frame = self.frame(FrameKind::Agent, None);
-                self.within(stmt.range, Kind::default(), Some(frame), |walk| walk.props(&it.props));
+                self.within(stmt.range, Kind::default(), Some(frame), |walk| {
+                    walk.props(&it.props)
+                });
             }
             StmtKind::Block(it) => {
                 self.opt_def(&it.name, DefKind::Block, stmt.range);
@@ -443,7 +493,10 @@ impl Walk {
             let word = it.name.as_ref().is_none_or(|it| it.name == "on-fail");
             match &it.value {
                 // A strategy or policy without its quotes.
-                Some(Expr { kind: ExprKind::Name(_), .. }) if word => {}
+                Some(Expr {
+                    kind: ExprKind::Name(_),
+                    ..
+                }) if word => {}
                 Some(value) => self.expr(value),
                 None => {}
             }
@@ -480,7 +533,9 @@ impl Walk {
             match (prop.key.name.as_str(), &prop.value) {
                 ("prompt" | "retry" | "context", value) => self.prop_value(value),
                 // A bare word is a model or a back-off by name.
-                ("model" | "backoff" | "persist", PropValue::Expr(it)) if !matches!(it.kind, ExprKind::Name(_)) => {
+                ("model" | "backoff" | "persist", PropValue::Expr(it))
+                    if !matches!(it.kind, ExprKind::Name(_)) =>
+                {
                     self.expr(it);
                 }
                 ("skills", PropValue::Expr(it)) => self.words(it),
@@ -567,7 +622,10 @@ impl Walk {
             ExprKind::Do(body) => self.body(body, Kind::default()),
             ExprKind::Parallel { mods, body } => {
                 self.mods(mods);
-                let kind = Kind { parallel: true, ..Kind::default() };
+                let kind = Kind {
+                    parallel: true,
+                    ..Kind::default()
+                };
                 self.within(body.range, kind, None, |walk| {
                     for stmt in &body.stmts {
                         walk.branch(stmt);
@@ -575,7 +633,12 @@ impl Walk {
                 });
             }
             ExprKind::For(it) => self.for_loop(it, expr.range),
-            ExprKind::Repeat { count, index, mods, body } => {
+            ExprKind::Repeat {
+                count,
+                index,
+                mods,
+                body,
+            } => {
                 self.expr(count);
                 self.mods(mods);
                 self.within(expr.range, LOOP, None, |walk| {
@@ -594,7 +657,10 @@ impl Walk {
                 });
             }
             ExprKind::If { arms, otherwise } => {
-                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+                let arm = Kind {
+                    group: self.group(),
+                    ..Kind::default()
+                };
                 for (cond, body) in arms {
                     self.expr(cond);
                     self.body(body, arm);
@@ -605,13 +671,23 @@ impl Walk {
             }
             ExprKind::Choice { criteria, options } => {
                 self.expr(criteria);
-                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+                let arm = Kind {
+                    group: self.group(),
+                    ..Kind::default()
+                };
                 for option in options {
                     self.body(&option.body, arm);
                 }
             }
-            ExprKind::Try { body, catches, finally } => {
-                let arm = Kind { conditional: true, group: self.group(), ..Kind::default() };
+            ExprKind::Try {
+                body,
+                catches,
+                finally,
+            } => {
+                let arm = Kind {
+                    group: self.group(),
+                    ..Kind::default()
+                };
                 self.body(body, arm);
                 for (name, body) in catches {
                     self.within(body.range, arm, None, |walk| {
@@ -629,7 +705,11 @@ impl Walk {
                 }
                 self.opt_def(name, DefKind::Input, expr.range);
             }
-            ExprKind::Let { constant, target, value } => {
+            ExprKind::Let {
+                constant,
+                target,
+                value,
+            } => {
                 self.expr(value);
                 let kind = if *constant { DefKind::Const } else { DefKind::Let };
                 match target {
@@ -645,7 +725,9 @@ impl Walk {
                     def.promotes = *from == name.name;
                 }
             }
-            ExprKind::Assign { name, path, value, .. } => {
+            ExprKind::Assign {
+                name, path, value, ..
+            } => {
                 self.expr(value);
                 self.exprs(path);
                 self.used(&name.name, name.range, RefKind::Assign);
@@ -668,7 +750,12 @@ impl Walk {
     /// A statement directly in `parallel:`, where `name = …` names the branch.
     fn branch(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::Expr(Expr { kind: ExprKind::Assign { name, path, value, .. }, range }) if path.is_empty() => {
+            StmtKind::Expr(Expr {
+                kind: ExprKind::Assign {
+                    name, path, value, ..
+                },
+                range,
+            }) if path.is_empty() => {
                 self.expr(value);
                 self.def(name, DefKind::Branch, *range);
             }
@@ -678,7 +765,11 @@ impl Walk {
 
     fn session(&mut self, session: &Session, range: TextRange) {
         if let Some(agent) = &session.agent {
-            let kind = if session.resume { RefKind::Resume } else { RefKind::Agent };
+            let kind = if session.resume {
+                RefKind::Resume
+            } else {
+                RefKind::Agent
+            };
             self.used(&agent.name, agent.range, kind);
         }
         if let Some(text) = &session.text {
@@ -696,7 +787,11 @@ impl Walk {
             let parent = self.out.frame_of(self.scope);
             self.frame(FrameKind::Iteration, Some(parent))
         });
-        let kind = Kind { hides: true, looped: !it.parallel, conditional: true, ..Kind::default() };
+        let kind = Kind {
+            hides: true,
+            looped: !it.parallel,
+            ..Kind::default()
+        };
         self.within(range, kind, frame, |walk| {
             walk.opt_def(&it.item, DefKind::Item, range);
             walk.opt_def(&it.index, DefKind::Index, range);
@@ -705,7 +800,10 @@ impl Walk {
     }
 
     fn stage(&mut self, stage: &Stage) {
-        let item = Ident { name: Name::new_static("item"), range: stage.word };
+        let item = Ident {
+            name: Name::new_static("item"),
+            range: stage.word,
+        };
         match &stage.kind {
             StageKind::Missing | StageKind::Chunks(None) => {}
             StageKind::Chunks(Some(count)) => self.expr(count),
@@ -716,7 +814,10 @@ impl Walk {
             StageKind::Pmap(body) => {
                 let parent = self.out.frame_of(self.scope);
                 let frame = self.frame(FrameKind::Iteration, Some(parent));
-                let kind = Kind { looped: false, ..LOOP };
+                let kind = Kind {
+                    looped: false,
+                    ..LOOP
+                };
                 self.within(stage.range, kind, Some(frame), |walk| {
                     walk.def(&item, DefKind::Implicit, stage.range);
                     walk.stmts(&body.stmts);
@@ -733,4 +834,9 @@ impl Walk {
 }
 
 /// A sequential loop's body, or a pipeline stage's.
-const LOOP: Kind = Kind { hides: true, looped: true, conditional: true, group: 0, parallel: false };
+const LOOP: Kind = Kind {
+    hides: true,
+    looped: true,
+    group: 0,
+    parallel: false,
+};

@@ -109,7 +109,12 @@ impl View {
     }
 
     fn resolver(&self) -> Resolver<'_> {
-        Resolver { file: self.file, chunk: self.chunk, scopes: &self.scopes, program: &self.program }
+        Resolver {
+            file: self.file,
+            chunk: self.chunk,
+            scopes: &self.scopes,
+            program: &self.program,
+        }
     }
 
     fn definition(&self, db: &dyn Db, def: u32) -> Option<Definition> {
@@ -126,7 +131,11 @@ impl View {
             full_range: it.full + self.start,
             block,
             slot: self.resolver().slot_of_def(def),
-            site: Site { file: self.file, chunk: self.chunk, def },
+            site: Site {
+                file: self.file,
+                chunk: self.chunk,
+                def,
+            },
         })
     }
 }
@@ -153,7 +162,11 @@ pub fn name_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Option<NameUs
 
 fn name_in(db: &dyn Db, view: &View, local: TextSize) -> Option<NameUse> {
     let scopes = &view.scopes;
-    let used = scopes.refs.iter().filter(|it| it.range.contains_inclusive(local)).max_by_key(|it| it.range.start());
+    let used = scopes
+        .refs
+        .iter()
+        .filter(|it| it.range.contains_inclusive(local))
+        .max_by_key(|it| it.range.start());
     if let Some(used) = used {
         let resolved = view.resolver().resolve(used);
         let plain = matches!(used.kind, RefKind::Bare | RefKind::Word | RefKind::Insert);
@@ -201,7 +214,11 @@ pub fn definitions(db: &dyn Db, file: SourceFile) -> Vec<Definition> {
                 DefKind::Implicit => false,
                 DefKind::Assigned => {
                     let resolved = view.resolver().variable(&def.name, def.scope, def.seq);
-                    let own = Site { file: view.file, chunk: view.chunk, def: index as u32 };
+                    let own = Site {
+                        file: view.file,
+                        chunk: view.chunk,
+                        def: index as u32,
+                    };
                     resolved.binding != Binding::Sure || resolved.site == Some(own)
                 }
                 _ => true,
@@ -242,7 +259,11 @@ fn collect(db: &dyn Db, view: &View, of: &Definition, out: &mut Vec<Reference>) 
     for (index, def) in view.scopes.defs.iter().enumerate() {
         let shown = def.name == of.name && !matches!(def.kind, DefKind::Implicit | DefKind::Assigned);
         if shown && resolver.slot_of_def(index as u32) == of.slot {
-            out.push(Reference { file, range: def.range + view.start, role: None });
+            out.push(Reference {
+                file,
+                range: def.range + view.start,
+                role: None,
+            });
         }
     }
     for used in view.scopes.refs.iter().filter(|it| it.name == of.name) {
@@ -255,15 +276,23 @@ fn collect(db: &dyn Db, view: &View, of: &Definition, out: &mut Vec<Reference>) 
             _ => resolver.slot_of(&resolved, &used.name),
         };
         if slot.as_ref() == Some(&of.slot) {
-            out.push(Reference { file, range: used.range + view.start, role: Some(used.kind) });
+            out.push(Reference {
+                file,
+                range: used.range + view.start,
+                role: Some(used.kind),
+            });
         }
     }
 }
 
 /// The names that are in sight at an offset: variables, agents, blocks and imported programs, sorted by name.
 pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleName> {
-    let Some((index, chunk, start)) = chunk_at(db, file, offset) else { return Vec::new() };
-    let Some(view) = View::new(db, file, index) else { return Vec::new() };
+    let Some((index, chunk, start)) = chunk_at(db, file, offset) else {
+        return Vec::new();
+    };
+    let Some(view) = View::new(db, file, index) else {
+        return Vec::new();
+    };
     let local = offset - start;
     let text = chunk.text(db);
     let scope = scope_around(&view.scopes, &text, local);
@@ -278,7 +307,13 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
         .scopes
         .defs
         .iter()
-        .filter(|it| if it.kind.is_scoped() { it.range.start() < local } else { over(it.full.end()) })
+        .filter(|it| {
+            if it.kind.is_scoped() {
+                it.range.start() < local
+            } else {
+                over(it.full.end())
+            }
+        })
         .map(|it| it.seq + 1)
         .max()
         .unwrap_or(0);
@@ -287,22 +322,42 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
     for name in view.program.own.vars.keys() {
         let Resolved { binding, site, kind } = resolver.variable(name, scope, seq);
         if let (Binding::Sure, Some(site), Some(kind)) = (binding, site, kind) {
-            out.push(VisibleName { name: name.clone(), kind, definition: definition_of(db, site) });
+            out.push(VisibleName {
+                name: name.clone(),
+                kind,
+                definition: definition_of(db, site),
+            });
         }
     }
     let program = &view.program;
     let agents = program.own.agents.iter().chain(&program.agents);
-    out.extend(agents.map(|(name, it)| (name, DefKind::Agent, Some(it.site))).map(|it| global(db, it)));
+    out.extend(
+        agents
+            .map(|(name, it)| (name, DefKind::Agent, Some(it.site)))
+            .map(|it| global(db, it)),
+    );
     let blocks = program.own.blocks.iter().chain(&program.blocks);
-    out.extend(blocks.map(|(name, it)| (name, DefKind::Block, Some(it.site))).map(|it| global(db, it)));
+    out.extend(
+        blocks
+            .map(|(name, it)| (name, DefKind::Block, Some(it.site)))
+            .map(|it| global(db, it)),
+    );
     let imports = program.own.imports.iter();
-    out.extend(imports.map(|(name, it)| (name, DefKind::Import, it.site)).map(|it| global(db, it)));
+    out.extend(
+        imports
+            .map(|(name, it)| (name, DefKind::Import, it.site))
+            .map(|it| global(db, it)),
+    );
     out.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
     out
 }
 
 fn global(db: &dyn Db, (name, kind, site): (&Name, DefKind, Option<Site>)) -> VisibleName {
-    VisibleName { name: name.clone(), kind, definition: site.and_then(|site| definition_of(db, site)) }
+    VisibleName {
+        name: name.clone(),
+        kind,
+        definition: site.and_then(|site| definition_of(db, site)),
+    }
 }
 
 /// The innermost scope at an offset of a chunk. On a fresh line below a body the indentation tells whether the line
@@ -325,10 +380,14 @@ fn scope_around(scopes: &Scopes, text: &str, local: TextSize) -> u32 {
         let (start, end) = (usize::from(range.start()), usize::from(range.end()));
         at >= end
             && !range.is_empty()
-            && text.get(end..at).is_some_and(|gap| gap.trim().is_empty() && (gap.is_empty() || gap.contains(['\n', '\r'])))
+            && text
+                .get(end..at)
+                .is_some_and(|gap| gap.trim().is_empty() && (gap.is_empty() || gap.contains(['\n', '\r'])))
             && column > indent(start)
     };
-    let found = (1..scopes.scopes.len() as u32).rev().find(|it| inside(scopes.scope(*it).range));
+    let found = (1..scopes.scopes.len() as u32)
+        .rev()
+        .find(|it| inside(scopes.scope(*it).range));
     found.unwrap_or(crate::scopes::ROOT)
 }
 
@@ -336,14 +395,20 @@ fn scope_around(scopes: &Scopes, text: &str, local: TextSize) -> u32 {
 pub fn contract(db: &dyn Db, file: SourceFile) -> ProgramContract {
     let symbols = queries::file_symbols(db, file);
     ProgramContract {
-        inputs: symbols.inputs.iter().map(|it| (it.name.clone(), it.has_default)).collect(),
+        inputs: symbols
+            .inputs
+            .iter()
+            .map(|it| (it.name.clone(), it.has_default))
+            .collect(),
         outputs: symbols.outputs.clone(),
     }
 }
 
 /// The parameters of a block that the file sees.
 pub fn block_params(db: &dyn Db, file: SourceFile, block: &str) -> Option<Vec<Name>> {
-    queries::program_scope(db, file).block(block).map(|it| it.params.clone())
+    queries::program_scope(db, file)
+        .block(block)
+        .map(|it| it.params.clone())
 }
 
 /// The targets of the file's `use` statements, as written, each once.

@@ -73,8 +73,6 @@ pub(crate) enum VarPlace {
         direct: bool,
         /// In a loop or pipeline body.
         hidden: bool,
-        /// In a body that may be skipped and does not leave the program.
-        skippable: bool,
     },
     /// In a block (of that name), an iteration or an agent.
     Elsewhere(Name),
@@ -91,15 +89,27 @@ pub(crate) struct InputSig {
 pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations {
     let mut out = Declarations::default();
     let mut calls: FxHashMap<u32, BTreeSet<Name>> = FxHashMap::default();
-    for used in scopes.refs.iter().filter(|it| matches!(it.kind, RefKind::Do | RefKind::Call)) {
-        let frame = scopes.frames_from(scopes.frame_of(used.scope)).last().unwrap_or(ROOT);
+    for used in scopes
+        .refs
+        .iter()
+        .filter(|it| matches!(it.kind, RefKind::Do | RefKind::Call))
+    {
+        let frame = scopes
+            .frames_from(scopes.frame_of(used.scope))
+            .last()
+            .unwrap_or(ROOT);
         calls.entry(frame).or_default().insert(used.name.clone());
     }
     let mut block_frames = (0..scopes.frames.len() as u32)
         .filter(|it| matches!(scopes.frames[*it as usize].kind, FrameKind::Block(_)))
         .collect::<Vec<_>>()
         .into_iter();
-    let mut items = Items { out: &mut out, scopes, calls: &calls, block_frames: &mut block_frames };
+    let mut items = Items {
+        out: &mut out,
+        scopes,
+        calls: &calls,
+        block_frames: &mut block_frames,
+    };
     items.stmts(&body.stmts);
     for (index, def) in scopes.defs.iter().enumerate() {
         if def.kind.is_global() {
@@ -113,14 +123,22 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             FrameKind::Root if scopes.frame_of(def.scope) == ROOT => VarPlace::Root {
                 direct: def.scope == ROOT,
                 hidden: def.kind.is_scoped() || scopes.hidden_from(def.scope, ROOT),
-                skippable: scopes.may_skip(def.scope, ROOT) && !scopes.scope(def.scope).exits,
             },
             FrameKind::Block(name) => VarPlace::Elsewhere(name.clone()),
             _ => VarPlace::Elsewhere(Name::default()),
         };
-        out.vars.push(VarSig { name: def.name.clone(), def: index as u32, kind: def.kind, place, promotes: def.promotes });
+        out.vars.push(VarSig {
+            name: def.name.clone(),
+            def: index as u32,
+            kind: def.kind,
+            place,
+            promotes: def.promotes,
+        });
     }
-    out.runs = body.stmts.iter().any(|stmt| matches!(&stmt.kind, StmtKind::Expr(expr) if runs(expr)));
+    out.runs = body
+        .stmts
+        .iter()
+        .any(|stmt| matches!(&stmt.kind, StmtKind::Expr(expr) if runs(expr)));
     out
 }
 
@@ -133,7 +151,11 @@ struct Items<'a> {
 
 impl Items<'_> {
     fn def(&self, ident: &Ident) -> Option<u32> {
-        let found = self.scopes.defs.iter().position(|it| it.range == ident.range && it.kind.is_global())?;
+        let found = self
+            .scopes
+            .defs
+            .iter()
+            .position(|it| it.range == ident.range && it.kind.is_global())?;
         Some(found as u32)
     }
 
@@ -143,12 +165,29 @@ impl Items<'_> {
                 StmtKind::Use(it) => {
                     let Some((target, _)) = &it.target else { continue };
                     let named = it.alias.as_ref().map(|it| it.name.clone());
-                    let Some(name) = named.or_else(|| crate::paths::default_name(target)) else { continue };
-                    let range = it.alias.as_ref().map(|it| it.range).or(it.target.as_ref().map(|it| it.1));
-                    let def = range.and_then(|range| self.def(&Ident { name: name.clone(), range }));
-                    self.out.uses.push(UseSig { target: target.clone(), name, def });
+                    let Some(name) = named.or_else(|| crate::paths::default_name(target)) else {
+                        continue;
+                    };
+                    let range = it
+                        .alias
+                        .as_ref()
+                        .map(|it| it.range)
+                        .or(it.target.as_ref().map(|it| it.1));
+                    let def = range.and_then(|range| {
+                        self.def(&Ident {
+                            name: name.clone(),
+                            range,
+                        })
+                    });
+                    self.out.uses.push(UseSig {
+                        target: target.clone(),
+                        name,
+                        def,
+                    });
                 }
-                StmtKind::SkillImport { skill } => self.out.skills.extend(skill.iter().map(|it| it.0.clone())),
+                StmtKind::SkillImport { skill } => {
+                    self.out.skills.extend(skill.iter().map(|it| it.0.clone()))
+                }
                 StmtKind::Agent(it) => {
                     let Some(name) = &it.name else { continue };
                     let Some(def) = self.def(name) else { continue };
@@ -173,7 +212,10 @@ impl Items<'_> {
                             name: name.name.clone(),
                             def,
                             params: it.params.iter().map(|it| it.name.clone()).collect(),
-                            calls: frame.and_then(|it| self.calls.get(&it)).cloned().unwrap_or_default(),
+                            calls: frame
+                                .and_then(|it| self.calls.get(&it))
+                                .cloned()
+                                .unwrap_or_default(),
                         });
                     }
                     self.stmts(&it.body.stmts);
@@ -184,14 +226,21 @@ impl Items<'_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if let ExprKind::Input { name: Some(name), value } = &expr.kind {
+        if let ExprKind::Input {
+            name: Some(name),
+            value,
+        } = &expr.kind
+        {
             let has_default = value.as_ref().is_some_and(|it| is_default(it));
             // Inputs of blocks are asked for when they are met; they are no part of the contract.
             let at_root = self.scopes.defs.iter().any(|def| {
                 def.range == name.range && matches!(self.scopes.outermost_frame(def.scope), FrameKind::Root)
             });
             if at_root {
-                self.out.inputs.push(InputSig { name: name.name.clone(), has_default });
+                self.out.inputs.push(InputSig {
+                    name: name.name.clone(),
+                    has_default,
+                });
             }
         }
         each_child(expr, &mut |child| match child {
@@ -202,18 +251,29 @@ impl Items<'_> {
 }
 
 fn is_false(value: &PropValue) -> bool {
-    matches!(value, PropValue::Expr(Expr { kind: ExprKind::Bool(false) | ExprKind::Null, .. }))
+    matches!(
+        value,
+        PropValue::Expr(Expr {
+            kind: ExprKind::Bool(false) | ExprKind::Null,
+            ..
+        })
+    )
 }
 
 /// Whether an input's value is a default rather than a prompt.
 pub(crate) fn is_default(value: &Expr) -> bool {
-    !matches!(value.kind, ExprKind::Text(_) | ExprKind::Judge { .. } | ExprKind::Missing)
+    !matches!(
+        value.kind,
+        ExprKind::Text(_) | ExprKind::Judge { .. } | ExprKind::Missing
+    )
 }
 
 /// Whether evaluating it asks anybody for anything.
 pub(crate) fn runs(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Session(_) | ExprKind::DoCall { .. } | ExprKind::Call { .. } | ExprKind::Judge { .. } => true,
+        ExprKind::Session(_) | ExprKind::DoCall { .. } | ExprKind::Call { .. } | ExprKind::Judge { .. } => {
+            true
+        }
         // What leaves or branches must not be overtaken by a later input.
         ExprKind::Throw(_) | ExprKind::Return { .. } | ExprKind::Assert { .. } | ExprKind::Break => true,
         ExprKind::If { .. } | ExprKind::Loop(_) | ExprKind::Choice { .. } => true,
@@ -223,9 +283,10 @@ pub(crate) fn runs(expr: &Expr) -> bool {
             each_child(expr, &mut |child| {
                 found |= match child {
                     Child::Expr(it) => runs(it),
-                    Child::Body(it) => {
-                        it.stmts.iter().any(|stmt| matches!(&stmt.kind, StmtKind::Expr(expr) if runs(expr)))
-                    }
+                    Child::Body(it) => it
+                        .stmts
+                        .iter()
+                        .any(|stmt| matches!(&stmt.kind, StmtKind::Expr(expr) if runs(expr))),
                 };
             });
             found
@@ -252,7 +313,9 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
         }
     }
     fn mods<'a>(list: &'a [Modifier], visit: &mut dyn FnMut(Child<'a>)) {
-        list.iter().filter_map(|it| it.value.as_ref()).for_each(|it| visit(Child::Expr(it)));
+        list.iter()
+            .filter_map(|it| it.value.as_ref())
+            .for_each(|it| visit(Child::Expr(it)));
     }
     match &expr.kind {
         ExprKind::Missing
@@ -269,7 +332,9 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
             visit(Child::Expr(of));
             visit(Child::Expr(index));
         }
-        ExprKind::List { items, .. } | ExprKind::Arrow(items) => items.iter().for_each(|it| visit(Child::Expr(it))),
+        ExprKind::List { items, .. } | ExprKind::Arrow(items) => {
+            items.iter().for_each(|it| visit(Child::Expr(it)))
+        }
         ExprKind::Record(fields) => fields.iter().for_each(|it| visit(Child::Expr(&it.value))),
         ExprKind::Binary { lhs, rhs, .. } => {
             visit(Child::Expr(lhs));
@@ -305,7 +370,12 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
             mods(&it.mods, visit);
             visit(Child::Body(&it.body));
         }
-        ExprKind::Repeat { count, mods: list, body, .. } => {
+        ExprKind::Repeat {
+            count,
+            mods: list,
+            body,
+            ..
+        } => {
             visit(Child::Expr(count));
             mods(list, visit);
             visit(Child::Body(body));
@@ -326,7 +396,11 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
             visit(Child::Expr(criteria));
             options.iter().for_each(|it| visit(Child::Body(&it.body)));
         }
-        ExprKind::Try { body, catches, finally } => {
+        ExprKind::Try {
+            body,
+            catches,
+            finally,
+        } => {
             visit(Child::Body(body));
             catches.iter().for_each(|it| visit(Child::Body(&it.1)));
             finally.iter().for_each(|it| visit(Child::Body(it)));
@@ -337,7 +411,9 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
             path.iter().for_each(|it| visit(Child::Expr(it)));
             visit(Child::Expr(value));
         }
-        ExprKind::Return { value, .. } | ExprKind::Throw(value) => value.iter().for_each(|it| visit(Child::Expr(it))),
+        ExprKind::Return { value, .. } | ExprKind::Throw(value) => {
+            value.iter().for_each(|it| visit(Child::Expr(it)))
+        }
         ExprKind::Assert { cond, message } => {
             visit(Child::Expr(cond));
             message.iter().for_each(|it| visit(Child::Expr(it)));
@@ -421,14 +497,19 @@ impl Vars {
     /// The first of chunks after this one.
     pub fn after(&self, chunk: u32) -> Option<&VarEntry> {
         let first = |list: &'_ [VarEntry]| list.partition_point(|it| it.site.chunk <= chunk);
-        self.declared.get(first(&self.declared)).or_else(|| self.assigned.get(first(&self.assigned)))
+        self.declared
+            .get(first(&self.declared))
+            .or_else(|| self.assigned.get(first(&self.assigned)))
     }
 
     /// Whether a variable of the top level is declared or assigned at this place.
     pub fn has_root(&self, site: Site) -> bool {
-        [&self.declared, &self.assigned, &self.hidden].into_iter().any(|list| {
-            list.binary_search_by_key(&(site.chunk, site.def), |it| (it.site.chunk, it.site.def)).is_ok()
-        })
+        [&self.declared, &self.assigned, &self.hidden]
+            .into_iter()
+            .any(|list| {
+                list.binary_search_by_key(&(site.chunk, site.def), |it| (it.site.chunk, it.site.def))
+                    .is_ok()
+            })
     }
 }
 
@@ -473,7 +554,11 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     let mut first_direct: FxHashMap<Name, (Site, DefKind)> = FxHashMap::default();
     let mut first_target: FxHashMap<String, Site> = FxHashMap::default();
     for (index, chunk) in file.chunks(db).iter().enumerate() {
-        let at = |def| Site { file, chunk: index as u32, def };
+        let at = |def| Site {
+            file,
+            chunk: index as u32,
+            def,
+        };
         out.positions.insert(*chunk, index as u32);
         let sig = crate::queries::declarations(db, *chunk);
         if sig.runs && out.first_run.is_none() {
@@ -493,7 +578,11 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         }
         for it in &sig.blocks {
             let site = at(it.def);
-            let entry = BlockEntry { site, params: it.params.clone(), calls: it.calls.clone() };
+            let entry = BlockEntry {
+                site,
+                params: it.params.clone(),
+                calls: it.calls.clone(),
+            };
             declare_global(&mut out, &it.name, DefKind::Block, site);
             out.blocks.entry(it.name.clone()).or_insert(entry);
         }
@@ -502,14 +591,21 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
             out.targets.push((it.target.clone(), site));
             if let Some(site) = site {
                 match first_target.get(&it.target) {
-                    Some(first) => out.repeated_targets.entry(site.chunk).or_default().push((site, *first)),
+                    Some(first) => out
+                        .repeated_targets
+                        .entry(site.chunk)
+                        .or_default()
+                        .push((site, *first)),
                     None => {
                         first_target.insert(it.target.clone(), site);
                         declare_global(&mut out, &it.name, DefKind::Import, site);
                     }
                 }
             }
-            let entry = ImportEntry { site, target: it.target.clone() };
+            let entry = ImportEntry {
+                site,
+                target: it.target.clone(),
+            };
             out.imports.entry(it.name.clone()).or_insert(entry);
         }
         out.inputs.extend(sig.inputs.iter().cloned());
@@ -559,7 +655,13 @@ fn declare_global(out: &mut FileSymbols, name: &Name, kind: DefKind, site: Site)
         (DefKind::Import, out.imports.get(name).and_then(|it| it.site)),
     ];
     if let Some((first_kind, first)) = earlier.into_iter().find_map(|(kind, site)| Some((kind, site?))) {
-        out.clashes.entry(site.chunk).or_default().push(Clash { site, first, name: name.clone(), kind, first_kind });
+        out.clashes.entry(site.chunk).or_default().push(Clash {
+            site,
+            first,
+            name: name.clone(),
+            kind,
+            first_kind,
+        });
     }
 }
 
@@ -620,7 +722,10 @@ impl ProgramScope {
 /// Collects what a file sees.
 pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> ProgramScope {
     let own = crate::queries::file_symbols(db, file);
-    let mut out = ProgramScope { own: own.clone(), ..ProgramScope::default() };
+    let mut out = ProgramScope {
+        own: own.clone(),
+        ..ProgramScope::default()
+    };
     for (target, found) in file.uses(db).iter() {
         out.files.insert(target.clone(), *found);
     }
@@ -667,7 +772,11 @@ pub(crate) fn used_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
     let resolved = file.uses(db);
     let symbols = crate::queries::file_symbols(db, file);
     let find = |target: &String| resolved.iter().find(|it| it.0 == *target)?.1;
-    symbols.targets.iter().filter_map(|(target, _)| find(target)).collect()
+    symbols
+        .targets
+        .iter()
+        .filter_map(|(target, _)| find(target))
+        .collect()
 }
 
 /// Whether following `use` from one file leads to another.

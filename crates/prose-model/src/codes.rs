@@ -176,8 +176,17 @@ mod tests {
     #[test]
     fn codes_are_unique_and_their_pages_begin_with_them() {
         for (index, info) in CODES.iter().enumerate() {
-            assert!(CODES[..index].iter().all(|it| it.code != info.code), "{} twice", info.code);
-            assert!(info.page.starts_with(&format!("# {}: {}\n", info.code, info.title)), "{}", info.code);
+            assert!(
+                CODES[..index].iter().all(|it| it.code != info.code),
+                "{} twice",
+                info.code
+            );
+            assert!(
+                info.page
+                    .starts_with(&format!("# {}: {}\n", info.code, info.title)),
+                "{}",
+                info.code
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
 use crate::scopes::{Def, DefKind, FrameKind, ROOT};
 use crate::symbols::{VarEntry, VarPlace};
-use crate::{Fix, FileState};
+use crate::{FileState, Fix};
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     file_wide(ctx);
@@ -33,7 +33,9 @@ fn file_wide(ctx: &mut Context<'_>) {
     let program = ctx.program;
     let chunk = ctx.chunk;
     for clash in program.own.clashes.get(&chunk).into_iter().flatten() {
-        let Some(def) = ctx.scopes.defs.get(clash.site.def as usize) else { continue };
+        let Some(def) = ctx.scopes.defs.get(clash.site.def as usize) else {
+            continue;
+        };
         let first = ctx.place(clash.first);
         if let Some(finding) = twice(def, clash.first_kind, first) {
             ctx.push(finding);
@@ -42,50 +44,76 @@ fn file_wide(ctx: &mut Context<'_>) {
     for (site, first) in program.own.repeated_targets.get(&chunk).into_iter().flatten() {
         let range = ctx.scopes.def(site.def).full;
         let first = ctx.place(*first);
-        ctx.push(Finding::new("E010", range, "this program is already used: remove one of the two").related(first, "first used here"));
+        ctx.push(
+            Finding::new(
+                "E010",
+                range,
+                "this program is already used: remove one of the two",
+            )
+            .related(first, "first used here"),
+        );
     }
 }
 
 /// The finding for a name declared twice at one level.
 fn twice(def: &Def, first_kind: DefKind, first: Place) -> Option<Finding> {
     let name = &def.name;
-    let finding = |code, text: String| Some(Finding::new(code, def.range, text).related(first, "first declared here"));
+    let finding =
+        |code, text: String| Some(Finding::new(code, def.range, text).related(first, "first declared here"));
     match (def.kind, first_kind) {
-        (DefKind::Agent, DefKind::Agent) => {
-            finding("E006", format!("agent `{name}` is already declared: rename or remove one of the two"))
-        }
-        (DefKind::Block, DefKind::Block) => {
-            finding("P146", format!("block `{name}` is already declared: rename or remove one of the two"))
-        }
+        (DefKind::Agent, DefKind::Agent) => finding(
+            "E006",
+            format!("agent `{name}` is already declared: rename or remove one of the two"),
+        ),
+        (DefKind::Block, DefKind::Block) => finding(
+            "P146",
+            format!("block `{name}` is already declared: rename or remove one of the two"),
+        ),
         (DefKind::Agent | DefKind::Block, DefKind::Agent | DefKind::Block) => finding(
             "P147",
-            format!("`{name}` is already the name of {}: rename one of the two", first_kind.a_noun()),
+            format!(
+                "`{name}` is already the name of {}: rename one of the two",
+                first_kind.a_noun()
+            ),
         ),
-        (DefKind::Import, DefKind::Import) => {
-            finding("E010", format!("another program is already used as `{name}`: give one a name with `as`"))
-        }
+        (DefKind::Import, DefKind::Import) => finding(
+            "E010",
+            format!("another program is already used as `{name}`: give one a name with `as`"),
+        ),
         (a, b) if a.is_global() || b.is_global() => finding(
             "P254",
-            format!("`{name}` is already the name of {}: give the program another with `as`", first_kind.a_noun()),
+            format!(
+                "`{name}` is already the name of {}: give the program another with `as`",
+                first_kind.a_noun()
+            ),
         ),
-        (DefKind::Input, DefKind::Input) => {
-            finding("E021", format!("input `{name}` is already declared: remove one of the two"))
-        }
-        (DefKind::Output, DefKind::Output) => {
-            finding("E024", format!("output `{name}` is already bound: remove one of the two, or name one differently"))
-        }
+        (DefKind::Input, DefKind::Input) => finding(
+            "E021",
+            format!("input `{name}` is already declared: remove one of the two"),
+        ),
+        (DefKind::Output, DefKind::Output) => finding(
+            "E024",
+            format!("output `{name}` is already bound: remove one of the two, or name one differently"),
+        ),
         (DefKind::Output, _) if def.promotes => None,
         (DefKind::Output, _) | (_, DefKind::Output) => finding(
             "P253",
-            format!("`{name}` is already bound as {}: use another name; `output {name} = {name}` makes a variable an output", first_kind.a_noun()),
+            format!(
+                "`{name}` is already bound as {}: use another name; `output {name} = {name}` makes a variable an output",
+                first_kind.a_noun()
+            ),
         ),
         (DefKind::Session, _) | (_, DefKind::Session) => finding(
             "P253",
-            format!("`{name}` is already bound as {}: use another name", first_kind.a_noun()),
+            format!(
+                "`{name}` is already bound as {}: use another name",
+                first_kind.a_noun()
+            ),
         ),
-        (DefKind::Branch, DefKind::Branch) => {
-            finding("E019", format!("two branches are named `{name}`: give each its own name"))
-        }
+        (DefKind::Branch, DefKind::Branch) => finding(
+            "E019",
+            format!("two branches are named `{name}`: give each its own name"),
+        ),
         (DefKind::Let, _) => {
             let text = format!("`{name}` is already declared: drop `let` to assign it, or use another name");
             finding("E019", text)
@@ -113,15 +141,22 @@ fn same_scope(ctx: &mut Context<'_>) {
         }
         let finding = match (def.kind.is_scoped(), earlier.kind.is_scoped()) {
             (true, true) => Some(
-                Finding::new("E019", def.range, format!("two {}s are named `{name}`: rename one", def.kind.noun()))
-                    .related(place, "first declared here"),
+                Finding::new(
+                    "E019",
+                    def.range,
+                    format!("two {}s are named `{name}`: rename one", def.kind.noun()),
+                )
+                .related(place, "first declared here"),
             ),
             (_, true) if def.kind == DefKind::Output && def.promotes => None,
             (_, true) => Some(
                 Finding::new(
                     "P242",
                     def.range,
-                    format!("`{name}` is the name of the {}: use another name", earlier.kind.noun()),
+                    format!(
+                        "`{name}` is the name of the {}: use another name",
+                        earlier.kind.noun()
+                    ),
                 )
                 .related(place, "declared here"),
             ),
@@ -142,9 +177,21 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
     if let Some(agent) = ctx.program.agent(name) {
         let own = ctx.program.own.agents.contains_key(name);
         let (code, text) = if def.kind.is_scoped() || !own {
-            ("P255", format!("`{name}` is also the name of an agent: use another name for the {}", def.kind.noun()))
+            (
+                "P255",
+                format!(
+                    "`{name}` is also the name of an agent: use another name for the {}",
+                    def.kind.noun()
+                ),
+            )
         } else {
-            ("P148", format!("`{name}` is the name of an agent: use another name for the {}", def.kind.noun()))
+            (
+                "P148",
+                format!(
+                    "`{name}` is the name of an agent: use another name for the {}",
+                    def.kind.noun()
+                ),
+            )
         };
         let place = ctx.place(agent.site);
         ctx.push(Finding::new(code, def.range, text).related(place, "the agent is declared here"));
@@ -162,7 +209,10 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
 
 /// A declaration inside a body whose name is already there: the same slot (`let` too much) or another (shadowing).
 fn nested(ctx: &mut Context<'_>, def: &Def) {
-    if matches!(def.kind, DefKind::Assigned | DefKind::Branch | DefKind::Output | DefKind::Implicit) {
+    if matches!(
+        def.kind,
+        DefKind::Assigned | DefKind::Branch | DefKind::Output | DefKind::Implicit
+    ) {
         return;
     }
     let scopes = ctx.scopes;
@@ -170,7 +220,10 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     let name = &def.name;
     // An enclosing scope of the same frame.
     if def.kind.declares_slot() && def.scope != ROOT {
-        let named = scopes.defs_of(name).into_iter().flat_map(|it| it.declared.iter().chain(&it.scoped));
+        let named = scopes
+            .defs_of(name)
+            .into_iter()
+            .flat_map(|it| it.declared.iter().chain(&it.scoped));
         let around = named.map(|it| scopes.def(*it)).find(|it| {
             it.seq < def.seq
                 && it.scope != def.scope
@@ -181,8 +234,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
             Some(it) => Some((it.kind, Place::Here(it.range))),
             None if frame == ROOT => ctx.program.own.vars.get(name).and_then(|vars| {
                 let entry = vars.declared.iter().find(|it| {
-                    it.site.chunk < ctx.chunk
-                        && matches!(it.place, VarPlace::Root { direct: true, .. })
+                    it.site.chunk < ctx.chunk && matches!(it.place, VarPlace::Root { direct: true, .. })
                 })?;
                 Some((entry.kind, ctx.place(entry.site)))
             }),
@@ -192,7 +244,9 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
             let text = if kind == DefKind::Const || kind.is_scoped() {
                 format!("`{name}` is already {} here: use another name", kind.a_noun())
             } else if def.kind == DefKind::Let {
-                format!("`{name}` is already declared, so that this assigns it: drop `let`, or use another name")
+                format!(
+                    "`{name}` is already declared, so that this assigns it: drop `let`, or use another name"
+                )
             } else {
                 format!("`{name}` is already declared, so that this assigns it: use another name")
             };
@@ -208,9 +262,13 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     }
     // A new slot or a construct's variable, with the same name in sight around it.
     let outer = match scopes.frames[frame as usize].kind {
-        FrameKind::Block(_) if def.kind == DefKind::Param || def.kind.declares_slot() => {
-            ctx.program.own.vars.get(name).and_then(|vars| vars.declared.first()).map(|it| it.site)
-        }
+        FrameKind::Block(_) if def.kind == DefKind::Param || def.kind.declares_slot() => ctx
+            .program
+            .own
+            .vars
+            .get(name)
+            .and_then(|vars| vars.declared.first())
+            .map(|it| it.site),
         _ => {
             let scope = scopes.scope(def.scope);
             let Some(parent) = scope.parent else { return };
@@ -219,7 +277,9 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
                 return;
             }
             let resolved = ctx.resolver().variable(name, parent, def.seq);
-            (resolved.binding == Binding::Sure).then_some(resolved.site).flatten()
+            (resolved.binding == Binding::Sure)
+                .then_some(resolved.site)
+                .flatten()
         }
     };
     if let Some(site) = outer {
@@ -232,7 +292,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
 /// A branch that binds an output and goes on to where it is bound again.
 fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
     let scopes = ctx.scopes;
-    if def.scope == ROOT || scopes.scope(def.scope).exits {
+    if def.scope == ROOT {
         return;
     }
     let frame = scopes.frame_of(def.scope);
@@ -260,7 +320,10 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
         None if frame == ROOT && scopes.may_skip(def.scope, ROOT) => {
             let later = ctx.program.own.vars.get(&def.name).and_then(|vars| {
                 let after = |it: &&VarEntry| it.site.chunk > ctx.chunk && it.kind == DefKind::Output;
-                vars.declared.iter().find(after).or_else(|| vars.hidden.iter().find(after))
+                vars.declared
+                    .iter()
+                    .find(after)
+                    .or_else(|| vars.hidden.iter().find(after))
             });
             let Some(later) = later else { return };
             ctx.place(later.site)
@@ -281,19 +344,33 @@ fn uses(ctx: &mut Context<'_>) {
     let body = ctx.body;
     for stmt in &body.stmts {
         let StmtKind::Use(it) = &stmt.kind else { continue };
-        let Some((target, range)) = &it.target else { continue };
+        let Some((target, range)) = &it.target else {
+            continue;
+        };
         if target.trim().is_empty() {
-            ctx.push(Finding::new("E011", *range, "the path is empty: name a program, `use \"handle/slug\"`"));
+            ctx.push(Finding::new(
+                "E011",
+                *range,
+                "the path is empty: name a program, `use \"handle/slug\"`",
+            ));
             continue;
         }
         let kind = target_kind(target);
         match ctx.program.files.get(target) {
             Some(None) if kind == TargetKind::Local => {
-                ctx.push(Finding::new("P151", *range, format!("there is no file `{target}` here or in a folder above")));
+                ctx.push(Finding::new(
+                    "P151",
+                    *range,
+                    format!("there is no file `{target}` here or in a folder above"),
+                ));
                 continue;
             }
             Some(Some(file)) if kind == TargetKind::Local && file.state(ctx.db) == FileState::Missing => {
-                ctx.push(Finding::new("P151", *range, format!("there is no file `{target}` here or in a folder above")));
+                ctx.push(Finding::new(
+                    "P151",
+                    *range,
+                    format!("there is no file `{target}` here or in a folder above"),
+                ));
                 continue;
             }
             Some(Some(_)) => {}

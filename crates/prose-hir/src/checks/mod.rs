@@ -29,7 +29,12 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     fn resolver(&self) -> Resolver<'_> {
-        Resolver { file: self.file, chunk: self.chunk, scopes: self.scopes, program: self.program }
+        Resolver {
+            file: self.file,
+            chunk: self.chunk,
+            scopes: self.scopes,
+            program: self.program,
+        }
     }
     fn push(&mut self, finding: Finding) {
         self.findings.push(finding);
@@ -45,7 +50,9 @@ impl Context<'_> {
 /// The findings of one chunk as part of its file.
 pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding> {
     let program = queries::program_scope(db, file);
-    let Some(position) = program.own.positions.get(&chunk).copied() else { return Vec::new() };
+    let Some(position) = program.own.positions.get(&chunk).copied() else {
+        return Vec::new();
+    };
     let body = queries::body(db, chunk);
     let scopes = queries::scopes(db, chunk);
     let mut ctx = Context {
@@ -59,7 +66,11 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
     };
     for range in &body.too_deep {
         let start = TextRange::empty(range.start());
-        ctx.push(Finding::new("P106", start, "nested too deeply: move the inner part into a block of its own"));
+        ctx.push(Finding::new(
+            "P106",
+            start,
+            "nested too deeply: move the inner part into a block of its own",
+        ));
     }
     names::check(&mut ctx);
     clashes::check(&mut ctx);
@@ -101,7 +112,15 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
             && let Some(chunk) = chunks.get(site.chunk as usize)
         {
             let range = queries::scopes(db, *chunk).def(site.def).range;
-            out.push(in_file(db, file, *start, &Finding { range, ..finding.clone() }));
+            out.push(in_file(
+                db,
+                file,
+                *start,
+                &Finding {
+                    range,
+                    ..finding.clone()
+                },
+            ));
         }
     }
     out.sort_by_key(|it| (it.range.start(), it.range.end(), it.code));
@@ -116,7 +135,14 @@ fn in_file(db: &dyn Db, file: SourceFile, start: TextSize, finding: &Finding) ->
         .filter_map(|(place, text)| match place {
             Place::Here(range) => Some((file.id(db), *range + start, text.clone())),
             Place::Def(other, chunk, def) => {
-                let range = def_range(db, Site { file: *other, chunk: *chunk as u32, def: *def })?;
+                let range = def_range(
+                    db,
+                    Site {
+                        file: *other,
+                        chunk: *chunk as u32,
+                        def: *def,
+                    },
+                )?;
                 Some((other.id(db), range, text.clone()))
             }
         })
@@ -161,7 +187,10 @@ pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
         }
     }
     for (name, block) in &symbols.blocks {
-        if !used.iter().any(|(used, kind)| used == name && matches!(kind, RefKind::Do | RefKind::Call)) {
+        if !used
+            .iter()
+            .any(|(used, kind)| used == name && matches!(kind, RefKind::Do | RefKind::Call))
+        {
             let text = format!("block `{name}` is never called");
             out.push((block.site, Finding::new("L402", none, text).tag(Tag::Unnecessary)));
         }

@@ -3,11 +3,11 @@
 use prose_syntax::{TextRange, TextSize};
 
 use super::{Context, near};
+use crate::Fix;
 use crate::diagnostic::Finding;
+use crate::queries;
 use crate::resolve::{Binding, Resolved};
 use crate::scopes::{DefKind, ROOT, Ref, RefKind};
-use crate::queries;
-use crate::Fix;
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     let scopes = ctx.scopes;
@@ -41,9 +41,11 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let finding = match resolved.kind {
         Some(DefKind::Agent) => return,
-        Some(DefKind::Block) => {
-            Finding::new("E007", used.range, format!("`{name}` is a block, not an agent: call it with `do {name}`"))
-        }
+        Some(DefKind::Block) => Finding::new(
+            "E007",
+            used.range,
+            format!("`{name}` is a block, not an agent: call it with `do {name}`"),
+        ),
         Some(_) => Finding::new(
             "E007",
             used.range,
@@ -60,7 +62,10 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             let finding = Finding::new("E007", used.range, format!("no agent `{name}` is declared"));
             match near {
                 Some(_) => offer(finding, used.range, near),
-                None => Finding { message: format!("{}: add `agent {name}:`", finding.message), ..finding },
+                None => Finding {
+                    message: format!("{}: add `agent {name}:`", finding.message),
+                    ..finding
+                },
             }
         }
     };
@@ -74,14 +79,20 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
 /// Whether there is something to go on with, or something that is thrown away.
 fn memory(ctx: &mut Context<'_>, used: &Ref) {
     let name = &used.name;
-    let Some(agent) = ctx.program.agent(name).filter(|it| it.persists) else { return };
+    let Some(agent) = ctx.program.agent(name).filter(|it| it.persists) else {
+        return;
+    };
     let own = agent.site.file == ctx.file;
     if used.kind == RefKind::Resume {
         // Read only where it matters: it changes with every new session of the file.
         if agent.short_lived && own && ctx.program.used.is_empty() {
-            let starts = queries::memories(ctx.db, ctx.file).get(name).is_some_and(|it| it.1);
+            let starts = queries::memories(ctx.db, ctx.file)
+                .get(name)
+                .is_some_and(|it| it.1);
             if !starts {
-                let text = format!("nothing starts a session of `{name}`, so that there is no memory yet: begin with `session: {name}`");
+                let text = format!(
+                    "nothing starts a session of `{name}`, so that there is no memory yet: begin with `session: {name}`"
+                );
                 ctx.push(Finding::new("E018", used.range, text));
             }
         }
@@ -97,10 +108,14 @@ fn memory(ctx: &mut Context<'_>, used: &Ref) {
     });
     let earlier = || {
         scopes.frame_of(used.scope) == ROOT
-            && queries::memories(ctx.db, ctx.file).get(name).is_some_and(|it| it.0 < ctx.chunk)
+            && queries::memories(ctx.db, ctx.file)
+                .get(name)
+                .is_some_and(|it| it.0 < ctx.chunk)
     };
     if before || earlier() {
-        let text = format!("this starts `{name}` afresh and archives what it remembers: to go on write `resume: {name}`");
+        let text = format!(
+            "this starts `{name}` afresh and archives what it remembers: to go on write `resume: {name}`"
+        );
         ctx.push(Finding::new("W011", used.range, text));
     }
 }
@@ -120,7 +135,10 @@ fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             let finding = Finding::new("P141", used.range, format!("no block `{name}` is declared"));
             match near {
                 Some(_) => offer(finding, used.range, near),
-                None => Finding { message: format!("{}: add `block {name}:`", finding.message), ..finding },
+                None => Finding {
+                    message: format!("{}: add `block {name}:`", finding.message),
+                    ..finding
+                },
             }
         }
     };
@@ -135,20 +153,34 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let finding = match resolved.kind {
         Some(DefKind::Import) => return,
-        Some(DefKind::Block) => {
-            Finding::new("P256", used.range, format!("`{name}` is a block: call it with `do {name}(…)`")).fix(
-                Fix::replace(format!("Write `do {name}`"), TextRange::empty(used.range.start()), "do "),
-            )
-        }
+        Some(DefKind::Block) => Finding::new(
+            "P256",
+            used.range,
+            format!("`{name}` is a block: call it with `do {name}(…)`"),
+        )
+        .fix(Fix::replace(
+            format!("Write `do {name}`"),
+            TextRange::empty(used.range.start()),
+            "do ",
+        )),
         Some(_) => Finding::new(
             "E025",
             used.range,
             format!("`{name}` is an agent, not a program: run a session of it with `session: {name}`"),
         ),
         None => {
-            let names = ctx.program.own.imports.keys().chain(ctx.program.own.blocks.keys());
+            let names = ctx
+                .program
+                .own
+                .imports
+                .keys()
+                .chain(ctx.program.own.blocks.keys());
             let near = near::nearest(name, names.map(|it| it.as_str()));
-            let finding = Finding::new("E025", used.range, format!("no program or block `{name}` to call"));
+            let finding = Finding::new(
+                "E025",
+                used.range,
+                format!("no program or block `{name}` to call"),
+            );
             match near {
                 Some(_) => offer(finding, used.range, near),
                 None => {
@@ -170,8 +202,11 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         Binding::NextRound | Binding::Later | Binding::OtherBlock => {
             let real = kind.is_some_and(|it| it.declares_slot());
             if real && resolved.binding != Binding::OtherBlock {
-                let finding =
-                    Finding::new("P243", used.range, format!("`{name}` is assigned before it is declared"));
+                let finding = Finding::new(
+                    "P243",
+                    used.range,
+                    format!("`{name}` is assigned before it is declared"),
+                );
                 let finding = match resolved.site {
                     Some(site) => finding.related(ctx.place(site), "declared only here"),
                     None => finding,
@@ -195,18 +230,28 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         Some(DefKind::Const) => Finding::new(
             "P144",
             used.range,
-            format!("`{name}` is a constant and can't be assigned: declare it with `let`, or use another name"),
+            format!(
+                "`{name}` is a constant and can't be assigned: declare it with `let`, or use another name"
+            ),
         ),
-        Some(kind @ (DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce)) => {
+        Some(
+            kind @ (DefKind::Item | DefKind::Index | DefKind::Catch | DefKind::Implicit | DefKind::Reduce),
+        ) => {
             if resolved.binding == Binding::AfterLoop {
                 return;
             }
             let noun = kind.a_noun();
-            Finding::new("P145", used.range, format!("`{name}` is {noun} and can't be assigned: use another name"))
+            Finding::new(
+                "P145",
+                used.range,
+                format!("`{name}` is {noun} and can't be assigned: use another name"),
+            )
         }
-        Some(DefKind::Param) => {
-            Finding::new("P343", used.range, format!("`{name}` is a parameter: another name for the new value reads better"))
-        }
+        Some(DefKind::Param) => Finding::new(
+            "P343",
+            used.range,
+            format!("`{name}` is a parameter: another name for the new value reads better"),
+        ),
         _ => return,
     };
     let finding = match resolved.site {
@@ -252,7 +297,11 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
                 None => finding,
             }
         }
-        _ => Finding::new("P340", used.range, format!("`{name}` is not in scope, so that `{{{name}}}` stays as written")),
+        _ => Finding::new(
+            "P340",
+            used.range,
+            format!("`{name}` is not in scope, so that `{{{name}}}` stays as written"),
+        ),
     };
     ctx.push(finding);
 }
@@ -263,9 +312,11 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let finding = match resolved.binding {
         Binding::Sure => return,
         Binding::Global => match resolved.kind {
-            Some(DefKind::Block) => {
-                Finding::new("P251", at, format!("`{name}` is a block: to use its result write `do {name}`"))
-            }
+            Some(DefKind::Block) => Finding::new(
+                "P251",
+                at,
+                format!("`{name}` is a block: to use its result write `do {name}`"),
+            ),
             Some(DefKind::Import) => Finding::new(
                 "P251",
                 at,
@@ -273,11 +324,18 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             ),
             _ => return,
         },
-        Binding::AfterLoop => Finding::new(
-            "P244",
-            at,
-            format!("`{name}` is declared in a loop or pipeline body; after it, it is what the last round left: declare it before"),
-        ),
+        Binding::AfterLoop => {
+            let text = match resolved.kind {
+                Some(kind) if kind.is_scoped() => format!(
+                    "`{name}` is the {} of a construct that is over here: keep its value in a variable declared before",
+                    kind.noun()
+                ),
+                _ => format!(
+                    "`{name}` is declared in a loop or pipeline body; after it, it is what the last round left: declare it before"
+                ),
+            };
+            Finding::new("P244", at, text)
+        }
         Binding::NextRound => Finding::new(
             "P252",
             at,
@@ -286,11 +344,15 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         Binding::OtherBlock => Finding::new(
             "P245",
             at,
-            format!("`{name}` is declared only in another block: pass it as a parameter, or use the block's result"),
+            format!(
+                "`{name}` is declared only in another block: pass it as a parameter, or use the block's result"
+            ),
         ),
-        Binding::Later => {
-            Finding::new("P143", at, format!("`{name}` is used before it is declared: move its declaration up"))
-        }
+        Binding::Later => Finding::new(
+            "P143",
+            at,
+            format!("`{name}` is used before it is declared: move its declaration up"),
+        ),
         Binding::Unbound => {
             ctx.push(unbound(ctx, used));
             return;
@@ -318,7 +380,10 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
         let range = TextRange::at(used.range.start() + TextSize::of(left), TextSize::of('-'));
         return Finding {
             message: format!("`{name}` is one name: to subtract write `{left} - {right}`"),
-            fix: Some(Fix { title: format!("Write `{left} - {right}`"), edits: vec![(range, " - ".into())] }),
+            fix: Some(Fix {
+                title: format!("Write `{left} - {right}`"),
+                edits: vec![(range, " - ".into())],
+            }),
             ..finding
         };
     }
@@ -326,7 +391,10 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
     match near {
         Some(_) => offer(finding, used.range, near),
         None => {
-            let message = format!("{}: bind it with `let {name} = …`, or write text in quotes", finding.message);
+            let message = format!(
+                "{}: bind it with `let {name} = …`, or write text in quotes",
+                finding.message
+            );
             Finding { message, ..finding }
         }
     }

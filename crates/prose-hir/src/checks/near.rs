@@ -6,7 +6,9 @@ pub(crate) fn one_edit(a: &str, b: &str) -> bool {
     let mut a = a.chars();
     let mut b = b.chars();
     match [a.next(), a.next(), a.next(), b.next(), b.next(), b.next()] {
-        [Some(_), None, _, None, ..] | [None, _, _, Some(_), None, _] | [Some(_), None, _, Some(_), None, _] => true,
+        [Some(_), None, _, None, ..]
+        | [None, _, _, Some(_), None, _]
+        | [Some(_), None, _, Some(_), None, _] => true,
         [Some(a1), Some(a2), None, Some(b1), Some(b2), None] => a1 == b2 && a2 == b1,
         _ => false,
     }
@@ -14,10 +16,20 @@ pub(crate) fn one_edit(a: &str, b: &str) -> bool {
 
 /// What is left of two words without what they begin and end with alike.
 fn differing<'a, 'b>(a: &'a str, b: &'b str) -> (&'a str, &'b str) {
-    let common: usize = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    let common: usize = a
+        .chars()
+        .zip(b.chars())
+        .take_while(|(x, y)| x == y)
+        .map(|(x, _)| x.len_utf8())
+        .sum();
     let (a, b) = (&a[common..], &b[common..]);
-    let common: usize =
-        a.chars().rev().zip(b.chars().rev()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    let common: usize = a
+        .chars()
+        .rev()
+        .zip(b.chars().rev())
+        .take_while(|(x, y)| x == y)
+        .map(|(x, _)| x.len_utf8())
+        .sum();
     (&a[..a.len() - common], &b[..b.len() - common])
 }
 

@@ -29,15 +29,23 @@ pub(super) fn session(ctx: &mut Context<'_>, session: &Session) {
         prompt(ctx, text, false);
     }
     let Some(name) = &session.agent else { return };
-    let Some(agent) = ctx.program.agent(&name.name) else { return };
+    let Some(agent) = ctx.program.agent(&name.name) else {
+        return;
+    };
     let (persists, prompted, site) = (agent.persists, agent.prompted, agent.site);
     let place = ctx.place(site);
     if session.resume && !persists {
-        let text = format!("agent `{0}` keeps no memory to resume: add `persist: true` to it, or write `session: {0}`", name.name);
+        let text = format!(
+            "agent `{0}` keeps no memory to resume: add `persist: true` to it, or write `session: {0}`",
+            name.name
+        );
         ctx.push(Finding::new("E017", name.range, text).related(place, "the agent is declared here"));
     }
     if !prompted && session.text.is_none() && property(&session.props, "prompt").is_none() {
-        let text = format!("neither this session nor agent `{}` has a prompt: add `prompt: \"…\"`", name.name);
+        let text = format!(
+            "neither this session nor agent `{}` has a prompt: add `prompt: \"…\"`",
+            name.name
+        );
         ctx.push(Finding::new("P262", name.range, text).related(place, "the agent is declared here"));
     }
 }
@@ -47,7 +55,10 @@ fn list(ctx: &mut Context<'_>, props: &[Property], of_agent: bool) {
         let key = prop.key.name.as_str();
         if let Some(first) = props[..index].iter().find(|it| it.key.name == prop.key.name) {
             let text = format!("`{key}:` is already given: remove one of the two");
-            ctx.push(Finding::new("E009", prop.key.range, text).related(Place::Here(first.key.range), "first given here"));
+            ctx.push(
+                Finding::new("E009", prop.key.range, text)
+                    .related(Place::Here(first.key.range), "first given here"),
+            );
         }
         let known = vocabulary::property(key).filter(|it| if of_agent { it.agent } else { it.session });
         if known.is_none() {
@@ -57,7 +68,11 @@ fn list(ctx: &mut Context<'_>, props: &[Property], of_agent: bool) {
         match key {
             "model" => model(ctx, prop),
             "prompt" => match &prop.value {
-                PropValue::Expr(Expr { kind: ExprKind::Text(text), .. }) | PropValue::Block(text) => {
+                PropValue::Expr(Expr {
+                    kind: ExprKind::Text(text),
+                    ..
+                })
+                | PropValue::Block(text) => {
                     prompt(ctx, text, true);
                 }
                 _ => {}
@@ -107,12 +122,21 @@ fn unknown(ctx: &mut Context<'_>, prop: &Property, of_agent: bool) {
         ctx.push(Finding::new("W005", prop.key.range, text));
         return;
     }
-    let known = vocabulary::PROPERTIES.iter().filter(|it| if of_agent { it.agent } else { it.session });
-    let mut finding =
-        Finding::new("W005", prop.key.range, format!("{owner} has no property `{key}`, so that it is ignored"));
+    let known = vocabulary::PROPERTIES
+        .iter()
+        .filter(|it| if of_agent { it.agent } else { it.session });
+    let mut finding = Finding::new(
+        "W005",
+        prop.key.range,
+        format!("{owner} has no property `{key}`, so that it is ignored"),
+    );
     if let Some(near) = near::nearest(key, known.map(|it| it.key)) {
         finding.message.push_str(&format!(": did you mean `{near}`?"));
-        finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), prop.key.range, near));
+        finding.fix = Some(Fix::replace(
+            format!("Replace with `{near}`"),
+            prop.key.range,
+            near,
+        ));
     }
     ctx.push(finding);
 }
@@ -125,9 +149,17 @@ fn model(ctx: &mut Context<'_>, prop: &Property) {
         PropValue::Expr(value) => match &value.kind {
             ExprKind::Name(name) => unknown_model(ctx, name, range),
             ExprKind::Text(_) | ExprKind::Member { .. } | ExprKind::Index { .. } | ExprKind::Missing => {}
-            _ => ctx.push(Finding::new("E008", range, "a model is a name: `sonnet`, `opus`, `haiku`, or a string")),
+            _ => ctx.push(Finding::new(
+                "E008",
+                range,
+                "a model is a name: `sonnet`, `opus`, `haiku`, or a string",
+            )),
         },
-        _ => ctx.push(Finding::new("E008", range, "a model is a name: `sonnet`, `opus`, `haiku`, or a string")),
+        _ => ctx.push(Finding::new(
+            "E008",
+            range,
+            "a model is a name: `sonnet`, `opus`, `haiku`, or a string",
+        )),
     }
 }
 
@@ -135,13 +167,19 @@ fn unknown_model(ctx: &mut Context<'_>, name: &str, range: prose_syntax::TextRan
     if vocabulary::MODELS.iter().any(|it| it.word == name) {
         return;
     }
-    let mut finding = Finding::new("P241", range, format!("model `{name}` is none of sonnet, opus, haiku"));
+    let mut finding = Finding::new(
+        "P241",
+        range,
+        format!("model `{name}` is none of sonnet, opus, haiku"),
+    );
     match near::nearest(name, vocabulary::MODELS.iter().map(|it| it.word)) {
         Some(near) => {
             finding.message.push_str(&format!(": did you mean `{near}`?"));
             finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), range, near));
         }
-        None => finding.message.push_str(": the backend must know it; put it in quotes if it does"),
+        None => finding
+            .message
+            .push_str(": the backend must know it; put it in quotes if it does"),
     }
     ctx.push(finding);
 }
@@ -157,9 +195,14 @@ fn prompt(ctx: &mut Context<'_>, text: &Template, property: bool) {
         };
         ctx.push(Finding::new(code, text.range, message));
     } else if source.trim().is_empty() {
-        ctx.push(Finding::new("W002", text.range, "the prompt is only blanks: say what is to be done"));
+        ctx.push(Finding::new(
+            "W002",
+            text.range,
+            "the prompt is only blanks: say what is to be done",
+        ));
     } else if source.len() > LONG_PROMPT && source.chars().count() > LONG_PROMPT {
-        let text_start = prose_syntax::TextRange::at(text.range.start(), text.content.start() - text.range.start());
+        let text_start =
+            prose_syntax::TextRange::at(text.range.start(), text.content.start() - text.range.start());
         let message = format!("the prompt has more than {LONG_PROMPT} characters: consider several sessions");
         ctx.push(Finding::new("W003", text_start, message));
     }
@@ -239,27 +282,40 @@ fn skills(ctx: &mut Context<'_>, prop: &Property) {
             ExprKind::List { items, .. } => {
                 if items.is_empty() {
                     ctx.push(
-                        Finding::new("W010", range, "the list of skills is empty: remove it").tag(Tag::Unnecessary),
+                        Finding::new("W010", range, "the list of skills is empty: remove it")
+                            .tag(Tag::Unnecessary),
                     );
                 }
                 items.iter().for_each(|it| skill(ctx, it));
             }
             ExprKind::Text(_) | ExprKind::Name(_) => {
-                ctx.push(Finding::new("P258", range, "`skills:` takes a list: put the name in brackets").fix(Fix {
-                    title: "Put it in brackets".into(),
-                    edits: vec![
-                        (prose_syntax::TextRange::empty(range.start()), "[".into()),
-                        (prose_syntax::TextRange::empty(range.end()), "]".into()),
-                    ],
-                }));
+                ctx.push(
+                    Finding::new("P258", range, "`skills:` takes a list: put the name in brackets").fix(
+                        Fix {
+                            title: "Put it in brackets".into(),
+                            edits: vec![
+                                (prose_syntax::TextRange::empty(range.start()), "[".into()),
+                                (prose_syntax::TextRange::empty(range.end()), "]".into()),
+                            ],
+                        },
+                    ),
+                );
                 skill(ctx, it);
             }
             ExprKind::Missing => {}
-            _ => ctx.push(Finding::new("E013", range, "`skills:` takes a list: `[\"name\", …]`")),
+            _ => ctx.push(Finding::new(
+                "E013",
+                range,
+                "`skills:` takes a list: `[\"name\", …]`",
+            )),
         },
         PropValue::Dashes(items, _) => items.iter().for_each(|it| skill(ctx, it)),
         PropValue::Missing | PropValue::Word(_) => {}
-        _ => ctx.push(Finding::new("E013", range, "`skills:` takes a list: `[\"name\", …]`")),
+        _ => ctx.push(Finding::new(
+            "E013",
+            range,
+            "`skills:` takes a list: `[\"name\", …]`",
+        )),
     }
 }
 
@@ -277,7 +333,9 @@ fn skill(ctx: &mut Context<'_>, item: &Expr) {
     let own = &ctx.program.own;
     let known = own.skills.contains(&name)
         || own.imports.iter().any(|(alias, it)| {
-            *alias == name.as_str() || it.target == name || it.target.trim_start_matches('@') == name.trim_start_matches('@')
+            *alias == name.as_str()
+                || it.target == name
+                || it.target.trim_start_matches('@') == name.trim_start_matches('@')
         });
     if !known {
         let text = format!("skill `{name}` is not declared in this file: the backend must have it");
@@ -288,7 +346,11 @@ fn skill(ctx: &mut Context<'_>, item: &Expr) {
 fn permissions(ctx: &mut Context<'_>, prop: &Property) {
     let rules = match &prop.value {
         PropValue::Nested(rules, _) => rules,
-        PropValue::Missing | PropValue::Expr(Expr { kind: ExprKind::Record(_) | ExprKind::Missing, .. }) => return,
+        PropValue::Missing
+        | PropValue::Expr(Expr {
+            kind: ExprKind::Record(_) | ExprKind::Missing,
+            ..
+        }) => return,
         _ => {
             let text = "`permissions:` takes indented lines: `read: [\"src/**\"]`, `bash: deny`";
             ctx.push(Finding::new("E015", value_range(prop), text));
@@ -299,16 +361,29 @@ fn permissions(ctx: &mut Context<'_>, prop: &Property) {
         let key = rule.key.name.as_str();
         if let Some(first) = rules[..index].iter().find(|it| it.key.name == rule.key.name) {
             let text = format!("permission `{key}:` is already given: remove one of the two");
-            ctx.push(Finding::new("E009", rule.key.range, text).related(Place::Here(first.key.range), "first given here"));
+            ctx.push(
+                Finding::new("E009", rule.key.range, text)
+                    .related(Place::Here(first.key.range), "first given here"),
+            );
         }
         if vocabulary::permission(key).is_none() {
-            let mut finding = Finding::new("W008", rule.key.range, format!("`{key}` is no kind of permission"));
+            let mut finding = Finding::new(
+                "W008",
+                rule.key.range,
+                format!("`{key}` is no kind of permission"),
+            );
             match near::nearest(key, vocabulary::PERMISSIONS.iter().map(|it| it.word)) {
                 Some(near) => {
                     finding.message.push_str(&format!(": did you mean `{near}`?"));
-                    finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), rule.key.range, near));
+                    finding.fix = Some(Fix::replace(
+                        format!("Replace with `{near}`"),
+                        rule.key.range,
+                        near,
+                    ));
                 }
-                None => finding.message.push_str(": known are read, write, execute, bash and network"),
+                None => finding
+                    .message
+                    .push_str(": known are read, write, execute, bash and network"),
             }
             ctx.push(finding);
         }
@@ -323,7 +398,8 @@ fn permission(ctx: &mut Context<'_>, rule: &Property) {
             ExprKind::Text(_) | ExprKind::Missing | ExprKind::Member { .. } => return,
             ExprKind::List { items, .. } => items,
             _ => {
-                let text = "a permission is `allow`, `deny`, `prompt` or a list of patterns; `prompt` is taken";
+                let text =
+                    "a permission is `allow`, `deny`, `prompt` or a list of patterns; `prompt` is taken";
                 ctx.push(Finding::new("W009", it.range, text));
                 return;
             }
@@ -347,7 +423,11 @@ fn permission(ctx: &mut Context<'_>, rule: &Property) {
                 | ExprKind::Missing
         );
         if !fine {
-            ctx.push(Finding::new("E016", item.range, "a permission's pattern is a string"));
+            ctx.push(Finding::new(
+                "E016",
+                item.range,
+                "a permission's pattern is a string",
+            ));
         }
     }
 }

@@ -42,7 +42,14 @@ fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
                         _ => unknown_modifier(ctx, modifier, "`max_depth:`"),
                     }
                 }
-                stmts(ctx, &it.body.stmts, Inside { block: true, ..Inside::default() });
+                stmts(
+                    ctx,
+                    &it.body.stmts,
+                    Inside {
+                        block: true,
+                        ..Inside::default()
+                    },
+                );
             }
             StmtKind::Expr(it) => expr(ctx, it, inside),
         }
@@ -52,21 +59,31 @@ fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
 fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
     match &it.kind {
         ExprKind::Session(session) => props::session(ctx, session),
-        ExprKind::DoCall { callee: Some(callee), args } => {
+        ExprKind::DoCall {
+            callee: Some(callee),
+            args,
+        } => {
             if ctx.program.block(&callee.name).is_some() {
                 arity(ctx, callee, args);
             } else {
                 inputs(ctx, callee, args);
             }
         }
-        ExprKind::Call { callee: Some(callee), args } => {
+        ExprKind::Call {
+            callee: Some(callee),
+            args,
+        } => {
             if ctx.program.import(&callee.name).is_some() {
                 inputs(ctx, callee, args);
             } else {
                 arity(ctx, callee, args);
             }
         }
-        ExprKind::Let { target: LetTarget::Record(names), value, .. } => outputs(ctx, names, value),
+        ExprKind::Let {
+            target: LetTarget::Record(names),
+            value,
+            ..
+        } => outputs(ctx, names, value),
         ExprKind::Member { of, key } => outputs(ctx, std::slice::from_ref(key), of),
         ExprKind::Parallel { mods, body } => {
             join(ctx, mods);
@@ -75,17 +92,26 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         ExprKind::For(it) => {
             if it.parallel {
                 join(ctx, &it.mods);
-                if let [Stmt { kind: StmtKind::Expr(only), .. }] = it.body.stmts.as_slice()
+                if let [
+                    Stmt {
+                        kind: StmtKind::Expr(only),
+                        ..
+                    },
+                ] = it.body.stmts.as_slice()
                     && let Some(name) = persistent(ctx, only)
                 {
                     waits(ctx, name);
                 }
             } else {
-                it.mods.iter().for_each(|it| unknown_modifier(ctx, it, "no modifier"));
+                it.mods
+                    .iter()
+                    .for_each(|it| unknown_modifier(ctx, it, "no modifier"));
             }
             swapped(ctx, it);
         }
-        ExprKind::Repeat { mods, .. } => mods.iter().for_each(|it| unknown_modifier(ctx, it, "no modifier")),
+        ExprKind::Repeat { mods, .. } => mods
+            .iter()
+            .for_each(|it| unknown_modifier(ctx, it, "no modifier")),
         ExprKind::Loop(inner) => {
             for modifier in &inner.mods {
                 match modifier.name.as_ref().map(|it| it.name.as_str()) {
@@ -102,22 +128,40 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         ExprKind::Try { catches, finally, .. } => {
             let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("try"));
             if catches.is_empty() && finally.is_none() && !is_broken(ctx, it.range) {
-                ctx.push(Finding::new("P149", word, "`try` needs a `catch:` or a `finally:`"));
+                ctx.push(Finding::new(
+                    "P149",
+                    word,
+                    "`try` needs a `catch:` or a `finally:`",
+                ));
             }
             for (name, body) in catches.iter().skip(1) {
                 let range = name.as_ref().map_or(body.range, |it| it.range);
-                ctx.push(Finding::new("P257", range, "only the first `catch` counts: put both bodies into one"));
+                ctx.push(Finding::new(
+                    "P257",
+                    range,
+                    "only the first `catch` counts: put both bodies into one",
+                ));
             }
         }
         ExprKind::Choice { options, .. } => {
             if options.is_empty() && !is_broken(ctx, it.range) {
                 let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("choice"));
-                ctx.push(Finding::new("P150", word, "`choice` has no options: add `option \"…\":` below"));
+                ctx.push(Finding::new(
+                    "P150",
+                    word,
+                    "`choice` has no options: add `option \"…\":` below",
+                ));
             }
             for (index, option) in options.iter().enumerate() {
                 if let Some(first) = options[..index].iter().find(|it| it.label == option.label) {
-                    let text = format!("another option has the label \"{}\": the two can't be told apart", option.label);
-                    ctx.push(Finding::new("P264", option.range, text).related(Place::Here(first.range), "first here"));
+                    let text = format!(
+                        "another option has the label \"{}\": the two can't be told apart",
+                        option.label
+                    );
+                    ctx.push(
+                        Finding::new("P264", option.range, text)
+                            .related(Place::Here(first.range), "first here"),
+                    );
                 }
             }
         }
@@ -129,17 +173,30 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             ctx.push(Finding::new("P265", it.range, text));
         }
         ExprKind::Return { .. } if !inside.block && !inside.stage => {
-            let text = "there is no block to return from: this becomes the program's value; write `output name = …`";
+            let text =
+                "there is no block to return from: this becomes the program's value; write `output name = …`";
             ctx.push(Finding::new("P248", it.range, text));
         }
         _ => {}
     }
     let now = match &it.kind {
-        ExprKind::For(_) | ExprKind::Repeat { .. } | ExprKind::Loop(_) => Inside { loop_: true, ..inside },
-        ExprKind::Pipeline { .. } => Inside { stage: true, loop_: false, ..inside },
+        ExprKind::For(_) | ExprKind::Repeat { .. } | ExprKind::Loop(_) => Inside {
+            loop_: true,
+            ..inside
+        },
+        ExprKind::Pipeline { .. } => Inside {
+            stage: true,
+            loop_: false,
+            ..inside
+        },
         _ => inside,
     };
-    if let ExprKind::Try { body, catches, finally } = &it.kind {
+    if let ExprKind::Try {
+        body,
+        catches,
+        finally,
+    } = &it.kind
+    {
         stmts(ctx, &body.stmts, now);
         for (_, body) in catches {
             stmts(ctx, &body.stmts, Inside { catch: true, ..now });
@@ -161,13 +218,18 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
 
 /// Whether the parser has already reported an error there, so that what is missing may be missing because of it.
 fn is_broken(ctx: &Context<'_>, range: TextRange) -> bool {
-    ctx.findings.iter().any(|it| it.severity == Severity::Error && range.contains_range(it.range))
+    ctx.findings
+        .iter()
+        .any(|it| it.severity == Severity::Error && range.contains_range(it.range))
 }
 
 /// Whether a loop's body can leave the loop.
 fn leaves(body: &Body) -> bool {
     fn leaves_expr(expr: &Expr) -> bool {
-        if matches!(expr.kind, ExprKind::Break | ExprKind::Return { .. } | ExprKind::Throw(_)) {
+        if matches!(
+            expr.kind,
+            ExprKind::Break | ExprKind::Return { .. } | ExprKind::Throw(_)
+        ) {
             return true;
         }
         let mut found = false;
@@ -179,11 +241,15 @@ fn leaves(body: &Body) -> bool {
         });
         found
     }
-    body.stmts.iter().any(|stmt| matches!(&stmt.kind, StmtKind::Expr(it) if leaves_expr(it)))
+    body.stmts
+        .iter()
+        .any(|stmt| matches!(&stmt.kind, StmtKind::Expr(it) if leaves_expr(it)))
 }
 
 fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
-    let Some(block) = ctx.program.block(&callee.name) else { return };
+    let Some(block) = ctx.program.block(&callee.name) else {
+        return;
+    };
     let params = block.params.clone();
     let place = ctx.place(block.site);
     let name = &callee.name;
@@ -201,7 +267,11 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
     let missing: Vec<_> = params
         .iter()
         .skip(positional)
-        .filter(|param| !args.iter().any(|arg| arg.name.as_ref().is_some_and(|it| it.name == **param)))
+        .filter(|param| {
+            !args
+                .iter()
+                .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == **param))
+        })
         .map(|it| format!("`{it}`"))
         .collect();
     let expects = |n: usize| match n {
@@ -210,8 +280,16 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         n => format!("{n} arguments"),
     };
     if positional > params.len() {
-        let range = args.iter().filter(|it| it.name.is_none()).nth(params.len()).map_or(callee.range, |it| it.value.range);
-        let text = format!("block `{name}` takes {} and gets {}: the rest is ignored", expects(params.len()), positional);
+        let range = args
+            .iter()
+            .filter(|it| it.name.is_none())
+            .nth(params.len())
+            .map_or(callee.range, |it| it.value.range);
+        let text = format!(
+            "block `{name}` takes {} and gets {}: the rest is ignored",
+            expects(params.len()),
+            positional
+        );
         ctx.push(Finding::new("P240", range, text).related(place, format!("declared here with ({list})")));
     } else if !missing.is_empty() {
         let text = format!(
@@ -220,7 +298,9 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             args.len(),
             missing.join(" and ")
         );
-        ctx.push(Finding::new("P240", callee.range, text).related(place, format!("declared here with ({list})")));
+        ctx.push(
+            Finding::new("P240", callee.range, text).related(place, format!("declared here with ({list})")),
+        );
     }
 }
 
@@ -232,7 +312,9 @@ fn program_of(ctx: &Context<'_>, name: &str) -> Option<std::sync::Arc<crate::sym
 }
 
 fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
-    let Some(symbols) = program_of(ctx, &callee.name) else { return };
+    let Some(symbols) = program_of(ctx, &callee.name) else {
+        return;
+    };
     let name = &callee.name;
     for arg in args {
         let Some(key) = &arg.name else { continue };
@@ -240,14 +322,20 @@ fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             continue;
         }
         let known: Vec<&str> = symbols.inputs.iter().map(|it| it.name.as_str()).collect();
-        let mut finding = Finding::new("E027", key.range, format!("program `{name}` has no input `{}`", key.name));
+        let mut finding = Finding::new(
+            "E027",
+            key.range,
+            format!("program `{name}` has no input `{}`", key.name),
+        );
         match super::near::nearest(&key.name, known.iter().copied()) {
             Some(near) => {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
             }
             None if known.is_empty() => finding.message.push_str(": it has none"),
-            None => finding.message.push_str(&format!(": it has {}", known.join(", "))),
+            None => finding
+                .message
+                .push_str(&format!(": it has {}", known.join(", "))),
         }
         ctx.push(finding);
     }
@@ -257,26 +345,48 @@ fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         .iter()
         .skip(positional)
         .filter(|input| !input.has_default)
-        .filter(|input| !args.iter().any(|arg| arg.name.as_ref().is_some_and(|it| it.name == input.name)))
+        .filter(|input| {
+            !args
+                .iter()
+                .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == input.name))
+        })
         .map(|it| format!("`{}`", it.name))
         .collect();
     if !missing.is_empty() {
-        let text = format!("program `{name}` is not given {}: whoever runs it will be asked", missing.join(" and "));
+        let text = format!(
+            "program `{name}` is not given {}: whoever runs it will be asked",
+            missing.join(" and ")
+        );
         ctx.push(Finding::new("E026", callee.range, text));
     }
 }
 
 /// Keys taken from the result of a program call.
 fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
-    let ExprKind::Call { callee: Some(callee), .. } = &value.kind else { return };
-    let Some(symbols) = program_of(ctx, &callee.name) else { return };
+    let ExprKind::Call {
+        callee: Some(callee), ..
+    } = &value.kind
+    else {
+        return;
+    };
+    let Some(symbols) = program_of(ctx, &callee.name) else {
+        return;
+    };
     // Without declared outputs the result is whatever the last statement gives.
     if symbols.outputs.is_empty() {
         return;
     }
     for key in keys.iter().filter(|key| !symbols.outputs.contains(&key.name)) {
-        let known = symbols.outputs.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-        let text = format!("program `{}` has no output `{}`, so that this is null: it has {known}", callee.name, key.name);
+        let known = symbols
+            .outputs
+            .iter()
+            .map(|it| it.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let text = format!(
+            "program `{}` has no output `{}`, so that this is null: it has {known}",
+            callee.name, key.name
+        );
         ctx.push(Finding::new("E028", key.range, text));
     }
 }
@@ -287,7 +397,11 @@ fn unknown_modifier(ctx: &mut Context<'_>, modifier: &Modifier, expected: &str) 
         Some(name) => format!("modifier `{}`", name.name),
         None => "this modifier".to_owned(),
     };
-    ctx.push(Finding::new("P249", range, format!("{what} is not known here and is ignored: expected {expected}")));
+    ctx.push(Finding::new(
+        "P249",
+        range,
+        format!("{what} is not known here and is ignored: expected {expected}"),
+    ));
 }
 
 /// Join strategy, failure policy and limits of `parallel`.
@@ -304,16 +418,22 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
                     ctx.push(finding.fix(Fix::replace("Write \"first\"", value, "\"first\"")));
                 }
-                _ => unknown_modifier(ctx, modifier, "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`"),
+                _ => unknown_modifier(
+                    ctx,
+                    modifier,
+                    "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`",
+                ),
             },
             Some("on-fail") => match word.as_deref() {
                 Some("fail-fast" | "continue" | "ignore") => {}
                 Some("collect") => {
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
                     let text = "the policy \"collect\" is called \"continue\"";
-                    ctx.push(
-                        Finding::new("P249", value, text).fix(Fix::replace("Write \"continue\"", value, "\"continue\"")),
-                    );
+                    ctx.push(Finding::new("P249", value, text).fix(Fix::replace(
+                        "Write \"continue\"",
+                        value,
+                        "\"continue\"",
+                    )));
                 }
                 _ => {
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
@@ -322,11 +442,17 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
                 }
             },
             Some("count" | "max") => props::count(ctx, modifier, 1),
-            Some(_) => unknown_modifier(ctx, modifier, "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`"),
+            Some(_) => unknown_modifier(
+                ctx,
+                modifier,
+                "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`",
+            ),
         }
     }
     if strategy != "any"
-        && let Some(count) = mods.iter().find(|it| it.name.as_ref().is_some_and(|it| it.name == "count"))
+        && let Some(count) = mods
+            .iter()
+            .find(|it| it.name.as_ref().is_some_and(|it| it.name == "count"))
     {
         let text = "`count:` only counts with the strategy \"any\"";
         ctx.push(Finding::new("P249", count.range, text));
@@ -336,9 +462,10 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
 /// The persistent agent whose session a statement runs directly.
 fn persistent<'a>(ctx: &Context<'_>, expr: &'a Expr) -> Option<&'a Ident> {
     match &expr.kind {
-        ExprKind::Session(it) => {
-            it.agent.as_ref().filter(|name| ctx.program.agent(&name.name).is_some_and(|it| it.persists))
-        }
+        ExprKind::Session(it) => it
+            .agent
+            .as_ref()
+            .filter(|name| ctx.program.agent(&name.name).is_some_and(|it| it.persists)),
         ExprKind::Let { value, .. } | ExprKind::Assign { value, .. } | ExprKind::Output { value, .. } => {
             persistent(ctx, value)
         }
@@ -347,7 +474,10 @@ fn persistent<'a>(ctx: &Context<'_>, expr: &'a Expr) -> Option<&'a Ident> {
 }
 
 fn waits(ctx: &mut Context<'_>, name: &Ident) {
-    let text = format!("sessions of `{}` share one memory and run one after the other here", name.name);
+    let text = format!(
+        "sessions of `{}` share one memory and run one after the other here",
+        name.name
+    );
     ctx.push(Finding::new("L403", name.range, text));
 }
 
@@ -366,15 +496,24 @@ fn one_memory(ctx: &mut Context<'_>, body: &Body) {
 
 /// `for i, x in xs`: the item comes first, the index second.
 fn swapped(ctx: &mut Context<'_>, it: &For) {
-    let (Some(item), Some(index)) = (&it.item, &it.index) else { return };
-    let counts = |name: &str| matches!(name, "i" | "j" | "k" | "n" | "idx" | "index") || name.ends_with("_index");
+    let (Some(item), Some(index)) = (&it.item, &it.index) else {
+        return;
+    };
+    let counts =
+        |name: &str| matches!(name, "i" | "j" | "k" | "n" | "idx" | "index") || name.ends_with("_index");
     if counts(&item.name) && !counts(&index.name) {
         let text = format!(
             "the item comes first: `{}` is the item here and `{}` its index",
             item.name, index.name
         );
-        let edits = vec![(item.range, index.name.to_string()), (index.range, item.name.to_string())];
-        let fix = Fix { title: "Swap the two".into(), edits };
+        let edits = vec![
+            (item.range, index.name.to_string()),
+            (index.range, item.name.to_string()),
+        ];
+        let fix = Fix {
+            title: "Swap the two".into(),
+            edits,
+        };
         ctx.push(Finding::new("P250", item.range.cover(index.range), text).fix(fix));
     }
 }

@@ -1,9 +1,9 @@
 //! Expressions, which all statements that run are.
 
 use prose_model::{
-    Argument as ArgumentNode, Arm, BindKind, BindTarget, Catch, ChoiceOption as OptionNode, For as ForNode, Input,
-    Loop as LoopNode, LoopTest, Name, Node, Op, Parallel, ParallelFor, Policy, RecordEntry, Session as SessionNode,
-    Stage as StageNode, Strategy, Template as TemplateNode, TemplatePart, Try,
+    Argument as ArgumentNode, Arm, BindKind, BindTarget, Catch, ChoiceOption as OptionNode, For as ForNode,
+    Input, Loop as LoopNode, LoopTest, Name, Node, Op, Parallel, ParallelFor, Policy, RecordEntry,
+    Session as SessionNode, Stage as StageNode, Strategy, Template as TemplateNode, TemplatePart, Try,
 };
 use prose_syntax::TextRange;
 
@@ -49,13 +49,21 @@ impl Lowerer<'_> {
             ExprKind::Do(body) => Op::Do(self.body(body, id)),
             ExprKind::Parallel { mods, body } => self.parallel(mods, body, id),
             ExprKind::For(it) => self.for_loop(it, id),
-            ExprKind::Repeat { count, index, body, .. } => self.repeat(count, index.as_ref(), body, id),
+            ExprKind::Repeat {
+                count, index, body, ..
+            } => self.repeat(count, index.as_ref(), body, id),
             ExprKind::Loop(it) => self.loop_(it, id),
             ExprKind::If { arms, otherwise } => self.conditional(arms, otherwise.as_ref(), id),
             ExprKind::Choice { criteria, options } => self.choice(criteria, options, id),
-            ExprKind::Try { body, catches, finally } => self.try_(body, catches, finally.as_ref(), id),
+            ExprKind::Try {
+                body,
+                catches,
+                finally,
+            } => self.try_(body, catches, finally.as_ref(), id),
             ExprKind::Input { name, value } => self.input(name.as_ref(), value.as_deref(), id),
-            ExprKind::Let { .. } | ExprKind::Output { .. } | ExprKind::Assign { .. } => self.binding(expr, id),
+            ExprKind::Let { .. } | ExprKind::Output { .. } | ExprKind::Assign { .. } => {
+                self.binding(expr, id)
+            }
             ExprKind::Return { .. } | ExprKind::Throw(_) | ExprKind::Assert { .. } => self.leave(expr, id),
         }
     }
@@ -63,13 +71,17 @@ impl Lowerer<'_> {
     fn composed(&mut self, expr: &Expr, id: &str) -> Op {
         let mut ids = parts(id);
         match &expr.kind {
-            ExprKind::Member { of, key } => {
-                Op::Member { of: self.boxed(of, ids.next()), key: key.name.to_string() }
+            ExprKind::Member { of, key } => Op::Member {
+                of: self.boxed(of, ids.next()),
+                key: key.name.to_string(),
+            },
+            ExprKind::Index { of, index } => Op::Index {
+                of: self.boxed(of, ids.next()),
+                index: self.boxed(index, ids.next()),
+            },
+            ExprKind::List { items, .. } => {
+                Op::List(items.iter().map(|it| self.expr(it, &ids.next())).collect())
             }
-            ExprKind::Index { of, index } => {
-                Op::Index { of: self.boxed(of, ids.next()), index: self.boxed(index, ids.next()) }
-            }
-            ExprKind::List { items, .. } => Op::List(items.iter().map(|it| self.expr(it, &ids.next())).collect()),
             ExprKind::Arrow(steps) => Op::Arrow(steps.iter().map(|it| self.expr(it, &ids.next())).collect()),
             ExprKind::Record(fields) => Op::Record(
                 fields
@@ -97,12 +109,18 @@ impl Lowerer<'_> {
             Some(resolved) => resolved.binding == Binding::Global && resolved.kind == Some(DefKind::Agent),
             None => false,
         };
-        if agent { Op::AgentMemory(name.clone()) } else { Op::Name(name.clone()) }
+        if agent {
+            Op::AgentMemory(name.clone())
+        } else {
+            Op::Name(name.clone())
+        }
     }
 
     /// Whether a word is a value: something in the file, or in the program the part is contributed to, binds it.
     pub(super) fn is_value(&self, name: &str, range: TextRange) -> bool {
-        let Some(resolved) = self.names.get(&range) else { return self.entry.has_value(name) };
+        let Some(resolved) = self.names.get(&range) else {
+            return self.entry.has_value(name);
+        };
         match resolved.binding {
             Binding::Unbound => self.entry.has_value(name),
             Binding::Global => resolved.kind == Some(DefKind::Agent),
@@ -119,7 +137,9 @@ impl Lowerer<'_> {
 
     /// Whether the whole text of a discretion names a variable; an agent's name is just a word there.
     fn is_variable(&self, bare: &Ident) -> bool {
-        self.names.get(&bare.range).is_some_and(|it| !matches!(it.binding, Binding::Unbound | Binding::Global))
+        self.names
+            .get(&bare.range)
+            .is_some_and(|it| !matches!(it.binding, Binding::Unbound | Binding::Global))
     }
 
     pub(super) fn template(&mut self, text: &Template, id: &str) -> TemplateNode {
@@ -137,7 +157,10 @@ impl Lowerer<'_> {
                     let root = root_name(value);
                     if root.is_some_and(|(name, range)| self.is_value(name, range)) {
                         let value = self.boxed(value, id);
-                        out.push(TemplatePart::Insert { value, verbatim: verbatim.clone() });
+                        out.push(TemplatePart::Insert {
+                            value,
+                            verbatim: verbatim.clone(),
+                        });
                     } else {
                         push_text(&mut out, verbatim);
                     }
@@ -166,8 +189,14 @@ impl Lowerer<'_> {
 
     fn call(&mut self, expr: &Expr, id: &str) -> Op {
         let (callee, args, by_do) = match &expr.kind {
-            ExprKind::DoCall { callee: Some(callee), args } => (callee, args, true),
-            ExprKind::Call { callee: Some(callee), args } => (callee, args, false),
+            ExprKind::DoCall {
+                callee: Some(callee),
+                args,
+            } => (callee, args, true),
+            ExprKind::Call {
+                callee: Some(callee),
+                args,
+            } => (callee, args, false),
             _ => return Op::Null,
         };
         let mut ids = parts(id);
@@ -184,7 +213,11 @@ impl Lowerer<'_> {
             Some(_) => false,
             None => !by_do,
         };
-        if import { Op::CallProgram { import: name, args } } else { Op::Call { block: name, args } }
+        if import {
+            Op::CallProgram { import: name, args }
+        } else {
+            Op::Call { block: name, args }
+        }
     }
 
     fn pipeline(&mut self, source: &Expr, stages: &[Stage], id: &str) -> Op {
@@ -196,9 +229,18 @@ impl Lowerer<'_> {
             let id = ids.next();
             out.push(match &stage.kind {
                 StageKind::Missing => continue,
-                StageKind::Map(body) => StageNode::Map { item: item(), body: self.body(body, &id) },
-                StageKind::Filter(body) => StageNode::Filter { item: item(), body: self.body(body, &id) },
-                StageKind::Pmap(body) => StageNode::Pmap { item: item(), body: self.body(body, &id) },
+                StageKind::Map(body) => StageNode::Map {
+                    item: item(),
+                    body: self.body(body, &id),
+                },
+                StageKind::Filter(body) => StageNode::Filter {
+                    item: item(),
+                    body: self.body(body, &id),
+                },
+                StageKind::Pmap(body) => StageNode::Pmap {
+                    item: item(),
+                    body: self.body(body, &id),
+                },
                 StageKind::Reduce { params, body } => {
                     let mut names = params.iter().map(|it| it.name.clone());
                     StageNode::Reduce {
@@ -222,10 +264,20 @@ impl Lowerer<'_> {
             let StmtKind::Expr(it) = &stmt.kind else { continue };
             let id = format!("{id}.{}", branches.len());
             branches.push(match &it.kind {
-                ExprKind::Assign { name, path, value, .. } if path.is_empty() => {
+                ExprKind::Assign {
+                    name, path, value, ..
+                } if path.is_empty() => {
                     let value = self.boxed(value, format!("{id}.0"));
                     let target = BindTarget::Name(name.name.clone());
-                    self.node(&id, it.range, Op::Bind { kind: BindKind::Branch, target, value })
+                    self.node(
+                        &id,
+                        it.range,
+                        Op::Bind {
+                            kind: BindKind::Branch,
+                            target,
+                            value,
+                        },
+                    )
                 }
                 _ => self.expr(it, &id),
             });
@@ -272,32 +324,52 @@ impl Lowerer<'_> {
         let parallel = it.parallel.then(|| self.join(&it.mods, id));
         let name = |ident: &Option<Ident>| ident.as_ref().map(|it| it.name.clone());
         let item = name(&it.item).unwrap_or_else(|| Name::new_static("item"));
-        Op::For(Box::new(ForNode { item, index: name(&it.index), source, parallel, body }))
+        Op::For(Box::new(ForNode {
+            item,
+            index: name(&it.index),
+            source,
+            parallel,
+            body,
+        }))
     }
 
     fn repeat(&mut self, count: &Expr, index: Option<&Ident>, body: &Body, id: &str) -> Op {
         let mut ids = parts(id);
         let count = self.boxed(count, ids.next());
         let body = self.body(body, &ids.next());
-        Op::Repeat { count, index: index.map(|it| it.name.clone()), body }
+        Op::Repeat {
+            count,
+            index: index.map(|it| it.name.clone()),
+            body,
+        }
     }
 
     fn loop_(&mut self, it: &Loop, id: &str) -> Op {
         let mut ids = parts(id);
         let test = it.cond.as_ref().map(|cond| {
             let cond = self.expr(cond, &ids.next());
-            if it.until { LoopTest::Until(cond) } else { LoopTest::While(cond) }
+            if it.until {
+                LoopTest::Until(cond)
+            } else {
+                LoopTest::While(cond)
+            }
         });
         let body = self.body(&it.body, &ids.next());
         let max = modifier(&it.mods, "max").map(|max| match max {
             // `(max: {n})`
-            Expr { kind: ExprKind::Record(fields), .. } if fields.len() == 1 => {
-                self.expr(&fields[0].value, &format!("{id}.max"))
-            }
+            Expr {
+                kind: ExprKind::Record(fields),
+                ..
+            } if fields.len() == 1 => self.expr(&fields[0].value, &format!("{id}.max")),
             max => self.expr(max, &format!("{id}.max")),
         });
         let index = it.index.as_ref().map(|it| it.name.clone());
-        Op::Loop(Box::new(LoopNode { test, max, index, body }))
+        Op::Loop(Box::new(LoopNode {
+            test,
+            max,
+            index,
+            body,
+        }))
     }
 
     fn conditional(&mut self, arms: &[(Expr, Body)], otherwise: Option<&Body>, id: &str) -> Op {
@@ -305,9 +377,15 @@ impl Lowerer<'_> {
         let mut out = Vec::new();
         for (cond, body) in arms {
             let cond = self.expr(cond, &ids.next());
-            out.push(Arm { cond, body: self.body(body, &ids.next()) });
+            out.push(Arm {
+                cond,
+                body: self.body(body, &ids.next()),
+            });
         }
-        Op::If { arms: out, otherwise: otherwise.map(|it| self.body(it, &ids.next())) }
+        Op::If {
+            arms: out,
+            otherwise: otherwise.map(|it| self.body(it, &ids.next())),
+        }
     }
 
     fn choice(&mut self, criteria: &Expr, options: &[ChoiceOption], id: &str) -> Op {
@@ -321,7 +399,10 @@ impl Lowerer<'_> {
             },
             ExprKind::Text(text) => self.template(text, &criteria_id),
             ExprKind::Name(name) => {
-                let ident = Ident { name: name.clone(), range: criteria.range };
+                let ident = Ident {
+                    name: name.clone(),
+                    range: criteria.range,
+                };
                 self.inserted(criteria, &ident, &criteria_id)
             }
             _ => literal(&self.source(criteria.range)),
@@ -341,7 +422,12 @@ impl Lowerer<'_> {
     fn inserted(&mut self, at: &Expr, ident: &Ident, id: &str) -> TemplateNode {
         let op = self.name(&ident.name, ident.range);
         let value = Box::new(self.node(&format!("{id}.0"), at.range, op));
-        TemplateNode { parts: vec![TemplatePart::Insert { value, verbatim: ident.name.to_string() }] }
+        TemplateNode {
+            parts: vec![TemplatePart::Insert {
+                value,
+                verbatim: ident.name.to_string(),
+            }],
+        }
     }
 
     fn try_(
@@ -371,9 +457,18 @@ impl Lowerer<'_> {
         };
         match value {
             None => {}
-            Some(Expr { kind: ExprKind::Missing, .. }) => {}
-            Some(Expr { kind: ExprKind::Text(text), .. }) => out.prompt = Some(self.template(text, &ids.next())),
-            Some(Expr { kind: ExprKind::Judge { text, .. }, .. }) => {
+            Some(Expr {
+                kind: ExprKind::Missing,
+                ..
+            }) => {}
+            Some(Expr {
+                kind: ExprKind::Text(text),
+                ..
+            }) => out.prompt = Some(self.template(text, &ids.next())),
+            Some(Expr {
+                kind: ExprKind::Judge { text, .. },
+                ..
+            }) => {
                 out.prompt = Some(self.template(text, &ids.next()));
                 out.discretion = true;
             }
@@ -385,7 +480,11 @@ impl Lowerer<'_> {
     fn binding(&mut self, expr: &Expr, id: &str) -> Op {
         let mut ids = parts(id);
         match &expr.kind {
-            ExprKind::Let { constant, target, value } => {
+            ExprKind::Let {
+                constant,
+                target,
+                value,
+            } => {
                 let value = self.boxed(value, ids.next());
                 let target = match target {
                     LetTarget::Missing => return value.op,
@@ -394,16 +493,30 @@ impl Lowerer<'_> {
                         BindTarget::Record(names.iter().map(|it| it.name.clone()).collect())
                     }
                 };
-                Op::Bind { kind: if *constant { BindKind::Const } else { BindKind::Let }, target, value }
+                Op::Bind {
+                    kind: if *constant { BindKind::Const } else { BindKind::Let },
+                    target,
+                    value,
+                }
             }
             ExprKind::Output { name, value } => {
                 let value = self.boxed(value, ids.next());
-                Op::Bind { kind: BindKind::Output, target: BindTarget::Name(name.name.clone()), value }
+                Op::Bind {
+                    kind: BindKind::Output,
+                    target: BindTarget::Name(name.name.clone()),
+                    value,
+                }
             }
-            ExprKind::Assign { name, path, value, .. } => {
+            ExprKind::Assign {
+                name, path, value, ..
+            } => {
                 let value = self.boxed(value, ids.next());
                 let path = path.iter().map(|it| self.expr(it, &ids.next())).collect();
-                Op::Assign { name: name.name.clone(), path, value }
+                Op::Assign {
+                    name: name.name.clone(),
+                    path,
+                    value,
+                }
             }
             _ => Op::Null,
         }
@@ -412,9 +525,7 @@ impl Lowerer<'_> {
     fn leave(&mut self, expr: &Expr, id: &str) -> Op {
         let mut ids = parts(id);
         match &expr.kind {
-            ExprKind::Return { value, .. } => {
-                Op::Return(value.as_ref().map(|it| self.boxed(it, ids.next())))
-            }
+            ExprKind::Return { value, .. } => Op::Return(value.as_ref().map(|it| self.boxed(it, ids.next()))),
             ExprKind::Throw(value) => Op::Throw(value.as_ref().map(|it| self.boxed(it, ids.next()))),
             ExprKind::Assert { cond, message } => Op::Assert {
                 cond: self.boxed(cond, ids.next()),
@@ -427,7 +538,11 @@ impl Lowerer<'_> {
 
 /// A text without interpolations.
 pub(super) fn literal(text: &str) -> TemplateNode {
-    let parts = if text.is_empty() { Vec::new() } else { vec![TemplatePart::Text(text.to_owned())] };
+    let parts = if text.is_empty() {
+        Vec::new()
+    } else {
+        vec![TemplatePart::Text(text.to_owned())]
+    };
     TemplateNode { parts }
 }
 

@@ -42,7 +42,12 @@ pub fn bundle(db: &dyn Db, file: SourceFile) -> Result<Arc<Bundle>, Vec<Diagnost
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut assembly = Assembly { db, files, programs: Vec::new(), of_file: FxHashMap::default() };
+    let mut assembly = Assembly {
+        db,
+        files,
+        programs: Vec::new(),
+        of_file: FxHashMap::default(),
+    };
     assembly.program(file, None);
     let files: Vec<BundleFile> = assembly.files.iter().map(|it| bundle_file(db, *it)).collect();
     let mut whole = Sha256::new();
@@ -65,7 +70,11 @@ fn bundle_file(db: &dyn Db, file: SourceFile) -> BundleFile {
     let text = file.text(db);
     let mut hash = Sha256::new();
     hash.update(text.as_bytes());
-    BundleFile { path: file.path(db).to_string(), digest: hex(hash), text }
+    BundleFile {
+        path: file.path(db).to_string(),
+        digest: hex(hash),
+        text,
+    }
 }
 
 fn hex(hash: Sha256) -> Digest {
@@ -97,10 +106,16 @@ impl<'a> Assembly<'a> {
         self.of_file.insert(file, index);
         let path = file.path(db);
         let scope = queries::program_scope(db, file);
-        let name = target.and_then(crate::paths::default_name).or_else(|| crate::paths::default_name(&path));
+        let name = target
+            .and_then(crate::paths::default_name)
+            .or_else(|| crate::paths::default_name(&path));
         let mut namespace = target.map(crate::paths::namespace).unwrap_or_default();
         // Two files of one name must not share ids and memory.
-        let taken = self.programs.iter().filter(|it| it.namespace == namespace).count();
+        let taken = self
+            .programs
+            .iter()
+            .filter(|it| it.namespace == namespace)
+            .count();
         if target.is_some() && taken > 0 {
             namespace = format!("{namespace}-{}", index + 1);
         }
@@ -116,11 +131,19 @@ impl<'a> Assembly<'a> {
             body: Vec::new(),
         });
 
-        let prefix = if target.is_some() { format!("{namespace}::") } else { String::new() };
+        let prefix = if target.is_some() {
+            format!("{namespace}::")
+        } else {
+            String::new()
+        };
         let mut lowered = self.own(file, scope, &prefix);
         // Those of used files come after the file's own, in the order of the files.
-        let mut sites: Vec<Site> =
-            scope.agents.values().map(|it| it.site).chain(scope.blocks.values().map(|it| it.site)).collect();
+        let mut sites: Vec<Site> = scope
+            .agents
+            .values()
+            .map(|it| it.site)
+            .chain(scope.blocks.values().map(|it| it.site))
+            .collect();
         sites.sort_by_key(|it| (self.file_index(it.file), it.chunk, it.def));
         for site in sites {
             self.contributed(site, scope, &prefix, &mut lowered);
@@ -133,7 +156,13 @@ impl<'a> Assembly<'a> {
             let used = scope.files.get(&it.target).copied().flatten();
             let used = used.filter(|used| used.state(db) == FileState::Text && self.files.contains(used));
             let program = used.map(|used| self.program(used, Some(&it.target)));
-            resolved.insert(name.clone(), Import { target: it.target.clone(), program });
+            resolved.insert(
+                name.clone(),
+                Import {
+                    target: it.target.clone(),
+                    program,
+                },
+            );
         }
 
         let program = &mut self.programs[index];
@@ -172,7 +201,9 @@ impl<'a> Assembly<'a> {
 
     /// An agent or block that a used file contributes.
     fn contributed(&self, site: Site, entry: &ProgramScope, prefix: &str, out: &mut Lowered) {
-        let Some(chunk) = site.file.chunks(self.db).get(site.chunk as usize).copied() else { return };
+        let Some(chunk) = site.file.chunks(self.db).get(site.chunk as usize).copied() else {
+            return;
+        };
         let scope = queries::program_scope(self.db, site.file);
         let body = queries::body(self.db, chunk);
         let mut lowerer = self.lowerer(site.file, site.chunk as usize, chunk, scope, entry, prefix);
@@ -215,9 +246,23 @@ impl<'a> Assembly<'a> {
 }
 
 /// What each use of a name in a chunk was resolved to, by its range.
-fn resolutions(file: SourceFile, index: usize, scopes: &Scopes, program: &ProgramScope) -> FxHashMap<TextRange, Resolved> {
-    let resolver = Resolver { file, chunk: index as u32, scopes, program };
-    scopes.refs.iter().map(|it| (it.range, resolver.resolve(it))).collect()
+fn resolutions(
+    file: SourceFile,
+    index: usize,
+    scopes: &Scopes,
+    program: &ProgramScope,
+) -> FxHashMap<TextRange, Resolved> {
+    let resolver = Resolver {
+        file,
+        chunk: index as u32,
+        scopes,
+        program,
+    };
+    scopes
+        .refs
+        .iter()
+        .map(|it| (it.range, resolver.resolve(it)))
+        .collect()
 }
 
 #[derive(Default)]
@@ -230,7 +275,11 @@ struct Lowered {
 
 /// The contract's inputs in a statement of the top level.
 fn inputs(expr: &Expr, leading: bool, out: &mut Vec<InputContract>) {
-    if let ExprKind::Input { name: Some(name), value } = &expr.kind {
+    if let ExprKind::Input {
+        name: Some(name),
+        value,
+    } = &expr.kind
+    {
         let value = value.as_deref();
         let prompt = match value.map(|it| &it.kind) {
             Some(ExprKind::Text(text) | ExprKind::Judge { text, .. }) => text.source(),
@@ -240,7 +289,12 @@ fn inputs(expr: &Expr, leading: bool, out: &mut Vec<InputContract>) {
         match out.iter_mut().find(|it| it.name == name.name) {
             // The same input met in several branches is one in the contract.
             Some(known) => known.has_default |= has_default,
-            None => out.push(InputContract { name: name.name.clone(), prompt, leading, has_default }),
+            None => out.push(InputContract {
+                name: name.name.clone(),
+                prompt,
+                leading,
+                has_default,
+            }),
         }
     }
     each_child(expr, &mut |child| match child {
@@ -288,7 +342,11 @@ fn parts(of: &str) -> Parts<'_> {
 impl Lowerer<'_> {
     fn src(&self, range: TextRange) -> SourceRange {
         let range = range + self.start;
-        SourceRange { file: self.file, start: range.start().into(), end: range.end().into() }
+        SourceRange {
+            file: self.file,
+            start: range.start().into(),
+            end: range.end().into(),
+        }
     }
 
     fn root_id(&self, declaration: &str, index: usize) -> String {
@@ -296,11 +354,18 @@ impl Lowerer<'_> {
     }
 
     fn node(&self, id: &str, range: TextRange, op: Op) -> Node {
-        Node { id: StmtId::from(id), src: self.src(range), op }
+        Node {
+            id: StmtId::from(id),
+            src: self.src(range),
+            op,
+        }
     }
 
     fn source(&self, range: TextRange) -> String {
-        self.text.get(range.start().into()..range.end().into()).unwrap_or_default().to_owned()
+        self.text
+            .get(range.start().into()..range.end().into())
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// Agents and blocks of a statement, at any depth: they are global wherever they stand.

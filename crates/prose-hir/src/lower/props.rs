@@ -76,7 +76,11 @@ impl Lowerer<'_> {
 
     fn value(&mut self, value: &PropValue, id: &str) -> Option<Node> {
         match value {
-            PropValue::Expr(Expr { kind: ExprKind::Missing, .. }) | PropValue::Missing => None,
+            PropValue::Expr(Expr {
+                kind: ExprKind::Missing,
+                ..
+            })
+            | PropValue::Missing => None,
             PropValue::Expr(it) => Some(self.expr(it, id)),
             PropValue::Block(text) => {
                 let op = Op::Text(self.template(text, id));
@@ -93,7 +97,10 @@ impl Lowerer<'_> {
                 let mut entries = Vec::new();
                 for prop in props {
                     if let Some(value) = self.value(&prop.value, &ids.next()) {
-                        entries.push(prose_model::RecordEntry { key: prop.key.name.to_string(), value });
+                        entries.push(prose_model::RecordEntry {
+                            key: prop.key.name.to_string(),
+                            value,
+                        });
                     }
                 }
                 Some(self.node(id, *range, Op::Record(entries)))
@@ -104,9 +111,10 @@ impl Lowerer<'_> {
     /// A value whose bare word is text.
     fn word_value(&mut self, value: &PropValue, id: &str) -> Option<Node> {
         match value {
-            PropValue::Expr(Expr { kind: ExprKind::Name(name), range }) => {
-                Some(self.node(id, *range, Op::Text(literal(name))))
-            }
+            PropValue::Expr(Expr {
+                kind: ExprKind::Name(name),
+                range,
+            }) => Some(self.node(id, *range, Op::Text(literal(name)))),
             value => self.value(value, id),
         }
     }
@@ -147,18 +155,27 @@ impl Lowerer<'_> {
             PropValue::Nested(props, _) => {
                 for prop in props {
                     if let Some(value) = self.value(&prop.value, &ids.next()) {
-                        items.push(ContextEntry { label: prop.key.name.to_string(), value });
+                        items.push(ContextEntry {
+                            label: prop.key.name.to_string(),
+                            value,
+                        });
                     }
                 }
             }
             PropValue::Block(text) => {
                 let id = ids.next();
                 let op = Op::Text(self.template(text, &id));
-                items.push(ContextEntry { label: "text".to_owned(), value: self.node(&id, text.range, op) });
+                items.push(ContextEntry {
+                    label: "text".to_owned(),
+                    value: self.node(&id, text.range, op),
+                });
             }
             PropValue::Word(word) => {
                 let value = self.node(&ids.next(), word.range, Op::Text(literal(&word.name)));
-                items.push(ContextEntry { label: word.name.to_string(), value });
+                items.push(ContextEntry {
+                    label: word.name.to_string(),
+                    value,
+                });
             }
         }
         Some(Context { items })
@@ -169,7 +186,10 @@ impl Lowerer<'_> {
             ExprKind::Name(name) => name.to_string(),
             _ => self.source(expr.range),
         };
-        ContextEntry { label, value: self.expr(expr, &ids.next()) }
+        ContextEntry {
+            label,
+            value: self.expr(expr, &ids.next()),
+        }
     }
 
     /// A list whose bare words are texts unless something binds them. A single value is a list of one.
@@ -209,7 +229,10 @@ impl Lowerer<'_> {
                     out.insert(rule.key.name.clone(), self.permission(&rule.value, &id));
                 }
             }
-            PropValue::Expr(Expr { kind: ExprKind::Record(fields), .. }) => {
+            PropValue::Expr(Expr {
+                kind: ExprKind::Record(fields),
+                ..
+            }) => {
                 for field in fields {
                     let id = ids.next();
                     let value = PropValue::Expr(field.value.clone());
@@ -238,7 +261,9 @@ impl Lowerer<'_> {
                     Some(permission) => permission,
                     None => Permission::Patterns(self.words(value, id)),
                 },
-                ExprKind::List { .. } | ExprKind::Member { .. } => Permission::Patterns(self.words(value, id)),
+                ExprKind::List { .. } | ExprKind::Member { .. } => {
+                    Permission::Patterns(self.words(value, id))
+                }
                 _ => Permission::Prompt,
             },
             PropValue::Dashes(..) => Permission::Patterns(self.words(value, id)),
@@ -268,7 +293,10 @@ fn backoff(value: &PropValue) -> Option<Backoff> {
 
 /// `120s`, `500ms`, `2m`, `1h` in milliseconds.
 fn millis(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(|it| it.is_ascii_digit() || *it == b'.').count();
+    let digits = text
+        .bytes()
+        .take_while(|it| it.is_ascii_digit() || *it == b'.')
+        .count();
     let number: f64 = text[..digits].parse().ok()?;
     let unit = match &text[digits..] {
         "ms" => 1.0,

@@ -18,13 +18,19 @@ fn marked(text: &str) {
             let start = place(text, (it.range.start as u32).into());
             let end = place(text, (it.range.end as u32).into());
             let path = &fixture.files[it.file].path;
-            it.label.split_whitespace().map(|code| format!("{path} {start}-{end} {code}")).collect::<Vec<_>>()
+            it.label
+                .split_whitespace()
+                .map(|code| format!("{path} {start}-{end} {code}"))
+                .collect::<Vec<_>>()
         })
         .collect();
     let mut got = Vec::new();
     for (index, file) in fixture.files.iter().enumerate() {
         for it in found(&db, index) {
-            let (start, end) = (place(&file.text, it.range.start()), place(&file.text, it.range.end()));
+            let (start, end) = (
+                place(&file.text, it.range.start()),
+                place(&file.text, it.range.end()),
+            );
             got.push(format!("{} {start}-{end} {}", file.path, it.code));
         }
     }
@@ -41,11 +47,23 @@ fn check(text: &str, expect: Expect) {
     let mut out = String::new();
     for (index, file) in fixture.files.iter().enumerate() {
         for it in found(&db, index) {
-            let (start, end) = (place(&file.text, it.range.start()), place(&file.text, it.range.end()));
-            out.push_str(&format!("{start}-{end} {} {}: {}\n", it.code, it.severity.as_str(), it.message));
+            let (start, end) = (
+                place(&file.text, it.range.start()),
+                place(&file.text, it.range.end()),
+            );
+            out.push_str(&format!(
+                "{start}-{end} {} {}: {}\n",
+                it.code,
+                it.severity.as_str(),
+                it.message
+            ));
             for (file, range, text) in &it.related {
                 let file = &fixture.files[file.0 as usize];
-                out.push_str(&format!("  {}:{} {text}\n", file.path, place(&file.text, range.start())));
+                out.push_str(&format!(
+                    "  {}:{} {text}\n",
+                    file.path,
+                    place(&file.text, range.start())
+                ));
             }
             if let Some(fix) = &it.fix {
                 let mut fixed = file.text.clone();
@@ -54,8 +72,16 @@ fn check(text: &str, expect: Expect) {
                 for (range, with) in edits {
                     fixed.replace_range(usize::from(range.start())..usize::from(range.end()), &with);
                 }
-                let changed = fixed.lines().zip(file.text.lines()).filter(|(a, b)| a != b).map(|(a, _)| a.trim());
-                out.push_str(&format!("  fix: {} → {}\n", fix.title, changed.collect::<Vec<_>>().join(" / ")));
+                let changed = fixed
+                    .lines()
+                    .zip(file.text.lines())
+                    .filter(|(a, b)| a != b)
+                    .map(|(a, _)| a.trim());
+                out.push_str(&format!(
+                    "  fix: {} → {}\n",
+                    fix.title,
+                    changed.collect::<Vec<_>>().join(" / ")
+                ));
             }
         }
     }
@@ -585,6 +611,39 @@ output map = session: judge
 #                     ^^^^^ W011
   prompt: "Build the map"
   context: found
+"#,
+    );
+}
+
+#[test]
+fn outputs_that_are_lost() {
+    marked(
+        r#"
+if **a is so**:
+  output r = 1
+#        ^ P247
+choice **what**:
+  option "a":
+    output r = 2
+#          ^ P247
+  option "b":
+    output r = 3
+#          ^ P247
+if **b is so**:
+  output r = 4
+  throw "and out"
+for x in [1]:
+  output r = x
+if **c is so**:
+  output r = 5
+else:
+  output r = 6
+block f:
+  if **d is so**:
+    output q = 1
+#          ^ P247
+  output q = 2
+do f
 "#,
     );
 }

@@ -39,7 +39,8 @@ fn pages_show_what_they_say() {
     for info in CODES {
         let wrong = program(info.page, "Wrong").or_else(|| too_large(info.code));
         let wrong = wrong.unwrap_or_else(|| panic!("{} has no wrong program", info.code));
-        let right = program(info.page, "Right").unwrap_or_else(|| panic!("{} has no right program", info.code));
+        let right =
+            program(info.page, "Right").unwrap_or_else(|| panic!("{} has no right program", info.code));
         let mut expected = BTreeSet::from([info.code]);
         // A page names what else its program shows.
         if let Some(also) = info.page.split("This program also gives ").nth(1) {
@@ -52,7 +53,9 @@ fn pages_show_what_they_say() {
         }
         let got = codes(&right);
         let serious = |code: &&&str| {
-            CODES.iter().any(|it| it.code == **code && it.severity != Severity::Hint)
+            CODES
+                .iter()
+                .any(|it| it.code == **code && it.severity != Severity::Hint)
         };
         if got.contains(info.code) || got.iter().filter(serious).count() > 0 {
             wrong_pages.push(format!("{}: the right program gives {got:?}", info.code));
@@ -67,12 +70,20 @@ fn pages_show_what_they_say() {
 #[test]
 fn severities_agree_with_the_table() {
     for info in CODES {
-        let text = program(info.page, "Wrong").or_else(|| too_large(info.code)).unwrap();
+        let text = program(info.page, "Wrong")
+            .or_else(|| too_large(info.code))
+            .unwrap();
         let db = load(&Fixture::parse(&text));
         for it in found(&db, 0) {
-            let row = prose_model::codes::find(it.code).unwrap_or_else(|| panic!("{} is not in the table", it.code));
+            let row = prose_model::codes::find(it.code)
+                .unwrap_or_else(|| panic!("{} is not in the table", it.code));
             assert_eq!(it.severity, row.severity, "{}", it.code);
-            assert!(!it.message.is_empty() && !it.message.ends_with('.'), "{}: {}", it.code, it.message);
+            assert!(
+                !it.message.is_empty() && !it.message.ends_with('.'),
+                "{}: {}",
+                it.code,
+                it.message
+            );
         }
     }
 }
@@ -82,7 +93,8 @@ fn severities_agree_with_the_table() {
 fn table_and_sources_have_the_same_codes() {
     let mut in_sources = BTreeSet::new();
     for (code, severity, _) in prose_syntax::SyntaxErrorKind::CODES {
-        let row = prose_model::codes::find(code).unwrap_or_else(|| panic!("{code} of the parser is not in the table"));
+        let row = prose_model::codes::find(code)
+            .unwrap_or_else(|| panic!("{code} of the parser is not in the table"));
         assert_eq!(row.severity, *severity, "{code}");
         in_sources.insert((*code).to_owned());
     }

@@ -20,7 +20,9 @@ impl Counted {
             if let salsa::EventKind::WillExecute { database_key } = event.kind {
                 // `check_chunk(Id(3))` → `check_chunk`
                 let name = format!("{database_key:?}");
-                sink.lock().unwrap().push(name.split('(').next().unwrap().to_owned());
+                sink.lock()
+                    .unwrap()
+                    .push(name.split('(').next().unwrap().to_owned());
             }
         })));
         Counted { db, log }
@@ -47,7 +49,10 @@ impl Counted {
 }
 
 fn map(entries: &[(&str, usize)]) -> BTreeMap<String, usize> {
-    entries.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    entries
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count))
+        .collect()
 }
 
 /// A program of about so many lines.
@@ -137,7 +142,9 @@ fn a_new_declaration_is_seen_by_all() {
     let mut it = Counted::new();
     it.set(&format!("{text}session \"Use\"\n  context: extra\n"));
     assert_eq!(it.diagnose(), 1);
-    it.set(&format!("let extra = 1\n{text}session \"Use\"\n  context: extra\n"));
+    it.set(&format!(
+        "let extra = 1\n{text}session \"Use\"\n  context: extra\n"
+    ));
     assert_eq!(it.diagnose(), 0);
     it.set(&format!("{text}session \"Use\"\n  context: extra\n"));
     assert_eq!(it.diagnose(), 1);
@@ -149,7 +156,9 @@ fn files_may_come_and_go() {
     it.set("session \"Hello\n");
     assert_eq!(it.diagnose(), 1);
     let mut change = Change::new();
-    change.files.push((FileId(0), "/main.prose".into(), FileContent::Missing));
+    change
+        .files
+        .push((FileId(0), "/main.prose".into(), FileContent::Missing));
     it.db.apply_change(change);
     assert_eq!(it.diagnose(), 0);
     it.set("session \"Hello\"\n");

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use prose_hir::bundle;
 use prose_model::{
-    Bundle, Context, Input, LoopTest, Node, Op, Permission, Program, Props, Session, Stage, Template, TemplatePart,
+    Bundle, Context, Input, LoopTest, Node, Op, Permission, Program, Props, Session, Stage, Template,
+    TemplatePart,
 };
 use test_fixture::Fixture;
 
@@ -33,7 +34,11 @@ fn show_program(out: &mut String, program: &Program, named: bool) {
         let _ = writeln!(out, "program {} [{}]", program.name, program.namespace);
     }
     for it in &program.inputs {
-        let _ = writeln!(out, "input {} {:?} leading={} default={}", it.name, it.prompt, it.leading, it.has_default);
+        let _ = writeln!(
+            out,
+            "input {} {:?} leading={} default={}",
+            it.name, it.prompt, it.leading, it.has_default
+        );
     }
     if !program.outputs.is_empty() {
         let _ = writeln!(out, "outputs {:?}", program.outputs);
@@ -124,7 +129,10 @@ fn op(it: &Op) -> String {
         Op::Index { of, index } => format!("{}[{}]", op(&of.op), op(&index.op)),
         Op::List(it) => format!("[{}]", list(it)),
         Op::Record(it) => {
-            let fields: Vec<String> = it.iter().map(|it| format!("{}: {}", it.key, op(&it.value.op))).collect();
+            let fields: Vec<String> = it
+                .iter()
+                .map(|it| format!("{}: {}", it.key, op(&it.value.op)))
+                .collect();
             format!("{{{}}}", fields.join(", "))
         }
         Op::Not(it) => format!("not {}", op(&it.op)),
@@ -147,7 +155,13 @@ fn op(it: &Op) -> String {
         Op::Pipeline { source, .. } => format!("{} |", op(&source.op)),
         Op::Do(_) => "do".into(),
         Op::Parallel(it) => {
-            format!("parallel {:?} {:?} count={} max={}", it.strategy, it.policy, opt(&it.count), opt(&it.max))
+            format!(
+                "parallel {:?} {:?} count={} max={}",
+                it.strategy,
+                it.policy,
+                opt(&it.count),
+                opt(&it.max)
+            )
         }
         Op::For(it) => {
             let index = it.index.as_deref().unwrap_or("-");
@@ -173,7 +187,15 @@ fn op(it: &Op) -> String {
         Op::Input(it) => input(it),
         Op::Bind { kind, target, value } => format!("{kind:?} {target:?} = {}", op(&value.op)),
         Op::Assign { name, path, value } => {
-            format!("{name}{} = {}", if path.is_empty() { String::new() } else { format!("[{}]", list(path)) }, op(&value.op))
+            format!(
+                "{name}{} = {}",
+                if path.is_empty() {
+                    String::new()
+                } else {
+                    format!("[{}]", list(path))
+                },
+                op(&value.op)
+            )
         }
         Op::Return(it) => format!("return {}", opt(it)),
         Op::Break => "break".into(),
@@ -215,7 +237,10 @@ fn session(it: &Session) -> String {
 fn input(it: &Input) -> String {
     let prompt = it.prompt.as_ref().map_or("-".into(), template);
     let default = it.default.as_ref().map_or("-".into(), |it| op(&it.op));
-    format!("input {} {prompt} discretion={} default={default}", it.name, it.discretion)
+    format!(
+        "input {} {prompt} discretion={} default={default}",
+        it.name, it.discretion
+    )
 }
 
 fn props(it: &Props) -> String {
@@ -226,7 +251,10 @@ fn props(it: &Props) -> String {
         }
     }
     if let Some(Context { items }) = &it.context {
-        let items: Vec<String> = items.iter().map(|it| format!("{}={}", it.label, op(&it.value.op))).collect();
+        let items: Vec<String> = items
+            .iter()
+            .map(|it| format!("{}={}", it.label, op(&it.value.op)))
+            .collect();
         let _ = write!(out, " context=({})", items.join(", "));
     }
     if let Some(it) = &it.backoff {
@@ -468,10 +496,15 @@ agent expert:
 #[test]
 fn ids_are_unique_and_stay() {
     let before = lowered("agent a:\n  prompt: \"x\"\nblock f:\n  session \"1\"\nsession: a\ndo f\n");
-    let after = lowered("agent z:\n  prompt: \"y\"\nagent a:\n  prompt: \"longer\"\nblock g:\n  session \"0\"\nblock f:\n  session \"1\"\nsession: a\ndo f\n");
+    let after = lowered(
+        "agent z:\n  prompt: \"y\"\nagent a:\n  prompt: \"longer\"\nblock g:\n  session \"0\"\nblock f:\n  session \"1\"\nsession: a\ndo f\n",
+    );
     let ids = |bundle: &Bundle| {
         let json = serde_json::to_string(&bundle.programs).unwrap();
-        json.split("\"id\":\"").skip(1).map(|it| it.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+        json.split("\"id\":\"")
+            .skip(1)
+            .map(|it| it.split('"').next().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     let (before, after) = (ids(&before), ids(&after));
     assert!(before.iter().all(|id| after.contains(id)), "{before:?} {after:?}");
@@ -493,10 +526,15 @@ fn digest_follows_the_text() {
 
 #[test]
 fn errors_of_used_files_prevent_a_bundle() {
-    let fixture = Fixture::parse("#- /main.prose\nuse \"lib.prose\"\ndo f\n#- /lib.prose\nblock f:\n  session: nobody\n");
+    let fixture = Fixture::parse(
+        "#- /main.prose\nuse \"lib.prose\"\ndo f\n#- /lib.prose\nblock f:\n  session: nobody\n",
+    );
     let db = load(&fixture);
     let errors = bundle(&db, file(&db, 0)).unwrap_err();
-    assert_eq!(errors.iter().map(|it| (it.code, it.file.0)).collect::<Vec<_>>(), [("E007", 1)]);
+    assert_eq!(
+        errors.iter().map(|it| (it.code, it.file.0)).collect::<Vec<_>>(),
+        [("E007", 1)]
+    );
 }
 
 #[test]
@@ -505,12 +543,20 @@ fn deep_nesting_is_no_danger() {
         format!("let x = {}1{}\n", "(".repeat(5000), ")".repeat(5000)),
         format!("let x = {}1\n", "not ".repeat(5000)),
         format!("let x = {}1{}\n", "[".repeat(5000), "]".repeat(5000)),
-        (0..3000).map(|depth| format!("{}do:\n", " ".repeat(depth))).collect::<String>(),
+        (0..3000)
+            .map(|depth| format!("{}do:\n", " ".repeat(depth)))
+            .collect::<String>(),
         format!("let x = 1{}\n", " + 1".repeat(5000)),
         format!("let x = y{}\n", "[0]".repeat(5000)),
         format!("let x = y{}\n", ".a".repeat(5000)),
     ] {
-        let fixture = Fixture { files: vec![test_fixture::File { path: "/main.prose".into(), text }], cursor: None };
+        let fixture = Fixture {
+            files: vec![test_fixture::File {
+                path: "/main.prose".into(),
+                text,
+            }],
+            cursor: None,
+        };
         let db = load(&fixture);
         // Either outcome is fine; what counts is that there is one on a small stack.
         let _ = bundle(&db, file(&db, 0));

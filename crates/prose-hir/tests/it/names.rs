@@ -14,8 +14,17 @@ fn defined(text: &str) {
     let db = load(&fixture);
     let (at, offset) = fixture.offset();
     let got = resolve_at(&db, file(&db, at), TextSize::new(offset as u32));
-    let got = got.map(|it| (it.file.0 as usize, usize::from(it.range.start())..usize::from(it.range.end())));
-    let mark = fixture.annotations().into_iter().find(|it| it.label == "def").map(|it| (it.file, it.range));
+    let got = got.map(|it| {
+        (
+            it.file.0 as usize,
+            usize::from(it.range.start())..usize::from(it.range.end()),
+        )
+    });
+    let mark = fixture
+        .annotations()
+        .into_iter()
+        .find(|it| it.label == "def")
+        .map(|it| (it.file, it.range));
     assert_eq!(got, mark, "{text}");
 }
 
@@ -29,7 +38,12 @@ fn places(text: &str, expect: Expect) {
     let mut out = String::new();
     for it in references(&db, &def) {
         let file = &fixture.files[it.file.0 as usize];
-        out.push_str(&format!("{} {} {:?}\n", file.path, place(&file.text, it.range.start()), it.role));
+        out.push_str(&format!(
+            "{} {} {:?}\n",
+            file.path,
+            place(&file.text, it.range.start()),
+            it.role
+        ));
     }
     expect.assert_eq(&out);
 }
@@ -59,8 +73,12 @@ fn definition_in_code_and_in_texts() {
 
 #[test]
 fn definition_of_globals_across_files() {
-    defined("#- /main.prose\nuse \"lib.prose\"\nsession: help$0er\n#- /lib.prose\nagent helper:\n#     ^^^^^^ def\n  prompt: \"x\"\n");
-    defined("#- /main.prose\nuse \"lib.prose\"\ndo sha$0red\n#- /lib.prose\nblock shared:\n#     ^^^^^^ def\n  session \"x\"\n");
+    defined(
+        "#- /main.prose\nuse \"lib.prose\"\nsession: help$0er\n#- /lib.prose\nagent helper:\n#     ^^^^^^ def\n  prompt: \"x\"\n",
+    );
+    defined(
+        "#- /main.prose\nuse \"lib.prose\"\ndo sha$0red\n#- /lib.prose\nblock shared:\n#     ^^^^^^ def\n  session \"x\"\n",
+    );
     defined("use \"alice/research\" as res\n#                       ^^^ def\nlet x = re$0s(topic: 1)\n");
     defined("use \"alice/research\"\n#    ^^^^^^^^^^^^^^ def\nlet x = res$0earch(topic: 1)\n");
 }
@@ -134,15 +152,25 @@ fn visible_names() {
         expect!["variable a, block f, agent g, variable inner, variable late, parameter p"],
     );
     visible("let a = 1\nlet b = $0\nlet c = 2\n", expect!["variable a"]);
-    visible("for x, i in [1]:\n  let y = x\n  session \"{$0\"\n", expect!["loop index i, loop variable x, variable y"]);
+    visible(
+        "for x, i in [1]:\n  let y = x\n  session \"{$0\"\n",
+        expect!["loop index i, loop variable x, variable y"],
+    );
     visible("for x, i in [1]:\n  let y = x\n$0", expect![""]);
-    visible("let r = [1] | map:\n  $0session \"x\"\n", expect!["pipeline variable item"]);
-    visible("use \"a/tool\" as t\nparallel:\n  x = session \"1\"\n$0", expect!["imported program t, branch result x"]);
+    visible(
+        "let r = [1] | map:\n  $0session \"x\"\n",
+        expect!["pipeline variable item"],
+    );
+    visible(
+        "use \"a/tool\" as t\nparallel:\n  x = session \"1\"\n$0",
+        expect!["imported program t, branch result x"],
+    );
 }
 
 #[test]
 fn outline_of_definitions() {
-    let fixture = Fixture::parse("let a = 1\na = 2\nb = 3\nblock f(p):\n  let c = p\nagent g:\n  prompt: \"x\"\n");
+    let fixture =
+        Fixture::parse("let a = 1\na = 2\nb = 3\nblock f(p):\n  let c = p\nagent g:\n  prompt: \"x\"\n");
     let db = load(&fixture);
     let out: Vec<String> = definitions(&db, file(&db, 0))
         .iter()

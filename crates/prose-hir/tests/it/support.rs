@@ -20,13 +20,17 @@ pub fn load_into(db: &mut RootDatabase, fixture: &Fixture) {
     let mut change = Change::new();
     for (index, file) in fixture.files.iter().enumerate() {
         let source = db.source(FileId(index as u32)).unwrap();
-        let targets = prose_hir::use_targets(db, source).into_iter().filter_map(|target| {
-            if paths::target_kind(&target) != paths::TargetKind::Local {
-                return None;
-            }
-            let found = paths::candidates(&target, &file.path, "").into_iter().find_map(|path| fixture.file(&path));
-            Some((target, found.map(|it| FileId(it as u32))))
-        });
+        let targets = prose_hir::use_targets(db, source)
+            .into_iter()
+            .filter_map(|target| {
+                if paths::target_kind(&target) != paths::TargetKind::Local {
+                    return None;
+                }
+                let found = paths::candidates(&target, &file.path, "")
+                    .into_iter()
+                    .find_map(|path| fixture.file(&path));
+                Some((target, found.map(|it| FileId(it as u32))))
+            });
         let targets = targets.collect();
         change.resolve(FileId(index as u32), targets);
     }
