@@ -508,3 +508,130 @@ pub fn modifier<'a>(mods: &'a [Modifier], name: &str) -> Option<&'a Expr> {
 pub fn property<'a>(props: &'a [Property], key: &str) -> Option<&'a Property> {
     props.iter().rev().find(|it| it.key.name == key)
 }
+
+/// A direct part of an expression.
+pub(crate) enum Child<'a> {
+    Expr(&'a Expr),
+    Body(&'a Body),
+}
+
+/// Visits the direct parts of an expression that can hold statements or run something; properties are visited too.
+pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
+    fn props<'a>(list: &'a [Property], visit: &mut dyn FnMut(Child<'a>)) {
+        for prop in list {
+            match &prop.value {
+                PropValue::Expr(it) => visit(Child::Expr(it)),
+                PropValue::Nested(list, _) => props(list, visit),
+                PropValue::Dashes(items, _) => items.iter().for_each(|it| visit(Child::Expr(it))),
+                _ => {}
+            }
+        }
+    }
+    fn mods<'a>(list: &'a [Modifier], visit: &mut dyn FnMut(Child<'a>)) {
+        list.iter()
+            .filter_map(|it| it.value.as_ref())
+            .for_each(|it| visit(Child::Expr(it)));
+    }
+    match &expr.kind {
+        ExprKind::Missing
+        | ExprKind::Null
+        | ExprKind::Bool(_)
+        | ExprKind::Number(_)
+        | ExprKind::Duration(_)
+        | ExprKind::Text(_)
+        | ExprKind::Name(_)
+        | ExprKind::Judge { .. }
+        | ExprKind::Break => {}
+        ExprKind::Member { of, .. } | ExprKind::Not(of) | ExprKind::Neg(of) => visit(Child::Expr(of)),
+        ExprKind::Index { of, index } => {
+            visit(Child::Expr(of));
+            visit(Child::Expr(index));
+        }
+        ExprKind::List { items, .. } | ExprKind::Arrow(items) => {
+            items.iter().for_each(|it| visit(Child::Expr(it)))
+        }
+        ExprKind::Record(fields) => fields.iter().for_each(|it| visit(Child::Expr(&it.value))),
+        ExprKind::Binary { lhs, rhs, .. } => {
+            visit(Child::Expr(lhs));
+            visit(Child::Expr(rhs));
+        }
+        ExprKind::Session(it) => {
+            mods(&it.mods, visit);
+            props(&it.props, visit);
+        }
+        ExprKind::DoCall { args, .. } | ExprKind::Call { args, .. } => {
+            args.iter().for_each(|it| visit(Child::Expr(&it.value)));
+        }
+        ExprKind::Pipeline { source, stages } => {
+            visit(Child::Expr(source));
+            for stage in stages {
+                match &stage.kind {
+                    StageKind::Map(body)
+                    | StageKind::Filter(body)
+                    | StageKind::Pmap(body)
+                    | StageKind::Reduce { body, .. } => visit(Child::Body(body)),
+                    StageKind::Chunks(Some(count)) => visit(Child::Expr(count)),
+                    StageKind::Chunks(None) | StageKind::Missing => {}
+                }
+            }
+        }
+        ExprKind::Do(body) => visit(Child::Body(body)),
+        ExprKind::Parallel { mods: list, body } => {
+            mods(list, visit);
+            visit(Child::Body(body));
+        }
+        ExprKind::For(it) => {
+            visit(Child::Expr(&it.source));
+            mods(&it.mods, visit);
+            visit(Child::Body(&it.body));
+        }
+        ExprKind::Repeat {
+            count,
+            mods: list,
+            body,
+            ..
+        } => {
+            visit(Child::Expr(count));
+            mods(list, visit);
+            visit(Child::Body(body));
+        }
+        ExprKind::Loop(it) => {
+            it.cond.iter().for_each(|it| visit(Child::Expr(it)));
+            mods(&it.mods, visit);
+            visit(Child::Body(&it.body));
+        }
+        ExprKind::If { arms, otherwise } => {
+            for (cond, body) in arms {
+                visit(Child::Expr(cond));
+                visit(Child::Body(body));
+            }
+            otherwise.iter().for_each(|it| visit(Child::Body(it)));
+        }
+        ExprKind::Choice { criteria, options } => {
+            visit(Child::Expr(criteria));
+            options.iter().for_each(|it| visit(Child::Body(&it.body)));
+        }
+        ExprKind::Try {
+            body,
+            catches,
+            finally,
+        } => {
+            visit(Child::Body(body));
+            catches.iter().for_each(|it| visit(Child::Body(&it.1)));
+            finally.iter().for_each(|it| visit(Child::Body(it)));
+        }
+        ExprKind::Input { value, .. } => value.iter().for_each(|it| visit(Child::Expr(it))),
+        ExprKind::Let { value, .. } | ExprKind::Output { value, .. } => visit(Child::Expr(value)),
+        ExprKind::Assign { path, value, .. } => {
+            path.iter().for_each(|it| visit(Child::Expr(it)));
+            visit(Child::Expr(value));
+        }
+        ExprKind::Return { value, .. } | ExprKind::Throw(value) => {
+            value.iter().for_each(|it| visit(Child::Expr(it)))
+        }
+        ExprKind::Assert { cond, message } => {
+            visit(Child::Expr(cond));
+            message.iter().for_each(|it| visit(Child::Expr(it)));
+        }
+    }
+}

@@ -7,7 +7,6 @@ use super::{Context, props};
 use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
-use crate::symbols::{Child, each_child};
 
 /// What a place is inside of.
 #[derive(Clone, Copy, Default)]
