@@ -147,7 +147,7 @@ fn colon(p: &mut Parser<'_>, after: &'static str) -> bool {
     if p.eat(COLON) {
         return true;
     }
-    if p.at_line_end() || p.after_block() {
+    if p.at_line_end() {
         p.expected("`:`", after);
         return false;
     }
@@ -173,7 +173,7 @@ fn body(p: &mut Parser<'_>, ctx: Ctx) {
         body_block(p);
         return;
     }
-    if p.at_line_end() || p.at_closer() || p.after_block() {
+    if p.at_line_end() || p.at_closer() {
         p.error(SyntaxErrorKind::EmptyBody);
         let m = p.start_block();
         m.complete(p, BODY);
@@ -227,53 +227,42 @@ fn skip_block(p: &mut Parser<'_>) {
     }
 }
 
-/// Takes the words of `(…)`, `[…]`, `{…}`: elements and commas up to the closer. `item` parses one element and says
-/// whether it found any.
+/// Takes a bracket with all in it: elements and commas up to the closer. `item` parses one element and says whether it
+/// found any. Of what can't be an element only the first is reported.
 fn comma_list(p: &mut Parser<'_>, expected: &'static str, mut item: impl FnMut(&mut Parser<'_>) -> bool) {
+    let mut reported = false;
+    let mut skip = |p: &mut Parser<'_>, expected: &'static str| {
+        if !reported {
+            p.unexpected(expected);
+            reported = true;
+        }
+        let m = p.start();
+        let before = p.pos();
+        p.skip_balanced();
+        if p.pos() == before {
+            p.bump();
+        }
+        m.complete(p, ERROR);
+    };
     p.open_bracket();
     while !(p.at_closer() || p.at_line_end()) {
         let before = p.pos();
         if p.at(COMMA) {
-            p.unexpected(expected);
-            let m = p.start();
-            p.bump();
-            m.complete(p, ERROR);
-            continue;
-        }
-        if !item(p) {
-            if p.pos() == before {
-                p.unexpected(expected);
-                let m = p.start();
-                p.skip_balanced();
-                if p.pos() == before {
-                    p.bump();
-                }
-                m.complete(p, ERROR);
-            }
-            if p.pos() == before {
-                break;
-            }
+            skip(p, expected);
+        } else if !item(p) {
+            skip(p, expected);
             p.eat(COMMA);
-            continue;
+        } else if !(p.eat(COMMA) || p.at_closer() || p.at_line_end()) {
+            if expr::at_expr_start(p) {
+                let end = p.last_range().end();
+                p.error_at(SyntaxErrorKind::MissingComma, rowan::TextRange::empty(end));
+            } else {
+                skip(p, "`,`");
+                p.eat(COMMA);
+            }
         }
-        if p.eat(COMMA) || p.at_closer() || p.at_line_end() {
-            continue;
-        }
-        if expr::at_expr_start(p) && p.pos() > before {
-            let end = p.last_range().end();
-            p.error_at(SyntaxErrorKind::MissingComma, rowan::TextRange::empty(end));
-        } else if p.pos() == before {
+        if p.pos() == before {
             break;
-        } else {
-            p.unexpected("`,`");
-            let m = p.start();
-            let at = p.pos();
-            p.skip_balanced();
-            if p.pos() == at {
-                p.bump();
-            }
-            m.complete(p, ERROR);
-            p.eat(COMMA);
         }
     }
     p.close_bracket();

@@ -156,21 +156,20 @@ impl State<'_> {
         let continues = matches!(kind, PIPE | ARROW) && !first;
         if continues {
             // The line belongs to the statement above, unless it closes blocks on its way.
-            if self.levels.last().is_some_and(|top| *top > col) {
-                self.push(NEWLINE, self.line_end);
+            self.dedent(col);
+        } else {
+            let top = self.levels.last().copied().unwrap_or(0);
+            // A block's last line ends with DEDENT; NEWLINE then ends the statement the block belongs to.
+            if col < top {
+                let col = self.nearest_level(col, indent);
                 self.dedent(col);
             }
-        } else {
             if !first {
                 self.push(NEWLINE, self.line_end);
             }
-            let top = self.levels.last().copied().unwrap_or(0);
             if col > top {
                 self.push(INDENT, self.line_end);
                 self.levels.push(col);
-            } else if col < top {
-                let col = self.nearest_level(col, indent);
-                self.dedent(col);
             }
             self.cut(index, kind, col, first);
         }
@@ -290,10 +289,10 @@ impl State<'_> {
 
     fn end(&mut self) {
         self.unclosed();
+        self.dedent(0);
         if !self.out.toks.is_empty() {
             self.push(NEWLINE, self.line_end);
         }
-        self.dedent(0);
         self.push(EOF, self.lexed.len());
     }
 }

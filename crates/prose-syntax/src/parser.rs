@@ -113,11 +113,6 @@ impl<'a> Parser<'a> {
         is_line_end(self.current())
     }
 
-    /// Whether the token before was the end of a block, so that the current one begins a line.
-    pub(crate) fn after_block(&self) -> bool {
-        self.pos > 0 && self.toks.get(self.pos - 1).is_some_and(|it| it.kind == DEDENT)
-    }
-
     /// Whether the current token is the first of its line.
     pub(crate) fn at_statement_start(&self) -> bool {
         self.pos == 0 || self.toks.get(self.pos - 1).is_some_and(|it| is_virtual(it.kind))
@@ -280,7 +275,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports the current token as unexpected, with a better kind for tokens of other languages.
+    /// Only once for a token: whoever comes second knows less about it.
     pub(crate) fn unexpected(&mut self, expected: &'static str) {
+        let range = self.range();
+        if self.errors.last().is_some_and(|it| it.range == range) {
+            return;
+        }
         let found = self.describe();
         let instead = match self.text(0) {
             "=" => Some("=="),

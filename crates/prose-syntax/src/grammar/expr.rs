@@ -7,7 +7,7 @@ use super::{
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::{self, *},
-    parser::{Completed, Marker, Parser},
+    parser::{Completed, Marker, Parser, is_line_end},
 };
 
 /// Whether a token can begin an expression; any word can.
@@ -93,10 +93,6 @@ fn power(kw: SyntaxKind) -> Option<u8> {
 fn binary(p: &mut Parser<'_>, min: u8, ctx: Ctx) -> Option<Completed> {
     let mut lhs = unary(p, ctx)?;
     loop {
-        // After a block the next token begins a line, and with it a statement.
-        if p.after_block() {
-            return Some(lhs);
-        }
         let kw = p.kw(0);
         let Some(power) = power(kw).filter(|it| *it > min) else {
             return Some(lhs);
@@ -112,8 +108,7 @@ fn binary(p: &mut Parser<'_>, min: u8, ctx: Ctx) -> Option<Completed> {
 
 /// PREFIX_EXPR, or a value with what follows it.
 fn unary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
-    let not =
-        p.at_kw(NOT_KW) && (starts_expr(p.nth(1)) || matches!(p.nth(1), NEWLINE | EOF)) && p.nth(1) != MINUS;
+    let not = p.at_kw(NOT_KW) && (starts_expr(p.nth(1)) || is_line_end(p.nth(1)));
     if !not && !p.at(MINUS) {
         return postfix(p, ctx);
     }
@@ -138,7 +133,7 @@ fn unary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
 fn postfix(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
     let mut lhs = primary(p, ctx)?;
     loop {
-        let touches = p.touches(0) && !p.after_block();
+        let touches = p.touches(0);
         match p.current() {
             DOT if touches => {
                 let m = lhs.precede(p);
@@ -167,8 +162,7 @@ fn postfix(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
             }
             L_PAREN
                 if matches!(lhs.kind, NAME_REF | FIELD_EXPR)
-                    && (touches
-                        || (!ctx.header && p.nth(1) == IDENT && p.nth(2) == COLON && !p.after_block())) =>
+                    && (touches || (!ctx.header && p.nth(1) == IDENT && p.nth(2) == COLON)) =>
             {
                 let m = lhs.precede(p);
                 arg_list(p);
@@ -286,8 +280,8 @@ fn at_session(p: &Parser<'_>, ctx: Ctx) -> bool {
     match p.nth(1) {
         STRING | TRIPLE_STRING | DISCRETION => true,
         IDENT if is_operator_word(p.kw(1)) => false,
-        IDENT => !ctx.header && (p.nth(2) == COLON || p.nth(2) == NEWLINE),
-        NEWLINE | EOF | DEDENT => p.at_statement_start(),
+        IDENT => !ctx.header && (p.nth(2) == COLON || is_line_end(p.nth(2))),
+        next if is_line_end(next) => p.at_statement_start(),
         _ => false,
     }
 }
@@ -425,9 +419,9 @@ fn at_clause(p: &mut Parser<'_>, words: &[SyntaxKind]) -> Option<SyntaxKind> {
         return None;
     }
     let fits = match (kw, p.nth(ahead + 1)) {
-        (ELSE_KW, next) => next == COLON || p.kw(ahead + 1) == IF_KW || next == NEWLINE,
-        (FINALLY_KW, next) => next == COLON || next == NEWLINE,
-        (CATCH_KW, next) => matches!(next, COLON | IDENT | NEWLINE),
+        (ELSE_KW, next) => next == COLON || p.kw(ahead + 1) == IF_KW || is_line_end(next),
+        (FINALLY_KW, next) => next == COLON || is_line_end(next),
+        (CATCH_KW, next) => matches!(next, COLON | IDENT) || is_line_end(next),
         (_, next) => next != EQ && next != DOT,
     };
     if !fits {
@@ -537,7 +531,7 @@ fn options(p: &mut Parser<'_>) {
             DEDENT => return,
             IDENT if p.at_kw(OPTION_KW) && p.nth(1) != EQ => {
                 option(p);
-                if !(p.at_line_end() || p.after_block()) {
+                if !p.at_line_end() {
                     p.unexpected("the end of the line");
                     let m = p.start();
                     skip_line(p, m);
@@ -550,7 +544,7 @@ fn options(p: &mut Parser<'_>) {
                 }
                 let m = p.start();
                 stmt::statement(p, PLAIN);
-                if p.at_line_end() || p.after_block() {
+                if p.at_line_end() {
                     m.complete(p, ERROR);
                 } else {
                     skip_line(p, m);

@@ -1,7 +1,11 @@
 //! Statements that begin with a word of their own.
 
 use super::{PLAIN, as_name, body, colon, expr, modifier_list, name, param_list, property, skip_line, stmt};
-use crate::{SyntaxErrorKind, SyntaxKind::*, parser::Parser};
+use crate::{
+    SyntaxErrorKind,
+    SyntaxKind::*,
+    parser::{Parser, is_line_end},
+};
 
 /// Parses the statement whose word is current. `false` when the word begins an expression.
 pub(super) fn head(p: &mut Parser<'_>) -> bool {
@@ -15,7 +19,7 @@ pub(super) fn head(p: &mut Parser<'_>) -> bool {
         LET_KW | CONST_KW => let_stmt(p),
         THROW_KW => throw_stmt(p),
         RETURN_KW => return_stmt(p),
-        BREAK_KW if p.nth(1) == NEWLINE || p.nth(1) == EOF || p.nth(1) == DEDENT => {
+        BREAK_KW if is_line_end(p.nth(1)) => {
             p.error(SyntaxErrorKind::NotInGrammar { word: "break" });
             let m = p.start();
             p.bump_kw();
@@ -78,7 +82,7 @@ fn input_stmt(p: &mut Parser<'_>) {
         }
     }
     if p.eat(COLON) {
-        if p.at(NEWLINE) && p.nth(1) != INDENT {
+        if p.at_line_end() && p.nth(1) != INDENT {
             p.error(SyntaxErrorKind::InputWithoutText);
         } else {
             let list = p.at(L_BRACK);

@@ -37,12 +37,9 @@ pub(super) fn inline(p: &mut Parser<'_>) -> bool {
     let m = p.start();
     while at_property(p, 0) {
         prompt |= p.text(0) == "prompt";
-        one(p, true);
+        one(p, Place::Line);
         if p.at(COMMA) && at_property(p, 1) && !p.in_brackets() {
             p.bump();
-        }
-        if p.after_block() {
-            break;
         }
     }
     m.complete(p, PROPERTY_LIST);
@@ -79,8 +76,8 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
                 let before = p.pos();
                 if matches!(p.current(), IDENT | STRING) && p.nth(1) == COLON {
                     prompt |= p.text(0) == "prompt";
-                    property(p);
-                    if !(p.at_line_end() || p.after_block()) {
+                    one(p, Place::Block);
+                    if !p.at_line_end() {
                         p.unexpected("the end of the line");
                         let m = p.start();
                         skip_line(p, m);
@@ -113,17 +110,34 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
     prompt
 }
 
-/// PROPERTY on a line of its own, at its key.
-pub(super) fn property(p: &mut Parser<'_>) {
-    one(p, false);
+/// PROPERTY where statements stand, at its key.
+pub(super) fn misplaced(p: &mut Parser<'_>) {
+    one(p, Place::Outside);
 }
 
-fn one(p: &mut Parser<'_>, inline: bool) {
+/// Where a property stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// On its statement's line.
+    Line,
+    /// On a line of its own below.
+    Block,
+    /// Among statements, which is wrong.
+    Outside,
+}
+
+fn one(p: &mut Parser<'_>, place: Place) {
+    let inline = place == Place::Line;
     let key = p.text(0);
     let known = prose_model::vocabulary::property(key).is_some();
     let m = p.start();
     bare_name(p);
     p.bump();
+    if !p.enter() {
+        skip_rest(p);
+        m.complete(p, PROPERTY);
+        return;
+    }
     if !known {
         // Nobody knows what belongs there, so nothing there is wrong.
         p.mute();
@@ -131,6 +145,7 @@ fn one(p: &mut Parser<'_>, inline: bool) {
     let found = value(
         p,
         key,
+        place,
         Ctx {
             no_pipe: inline,
             no_arrow: true,
@@ -139,7 +154,7 @@ fn one(p: &mut Parser<'_>, inline: bool) {
         },
     );
     if !known {
-        if !inline && !(p.at_line_end() || p.after_block()) {
+        if !(inline || p.at_line_end()) {
             let m = p.start();
             skip_line(p, m);
         }
@@ -148,15 +163,17 @@ fn one(p: &mut Parser<'_>, inline: bool) {
     if !found && known {
         p.expected("a value", "the property's name and `:`");
     }
+    p.leave();
     m.complete(p, PROPERTY);
 }
 
 /// A property's value in any of its forms; `false` if there is none.
-fn value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
+fn value(p: &mut Parser<'_>, key: &str, place: Place, ctx: Ctx) -> bool {
     match p.current() {
         NEWLINE if p.nth(1) == INDENT => nested_value(p, key, ctx),
-        // YAML allows the dashes at the key's own column.
-        NEWLINE if p.nth(1) == MINUS && !p.in_brackets() => {
+        // YAML allows the dashes at the key's own column. IMPORTANT: only in a block, since at column 0 a line that
+        // begins with a dash is a chunk of its own.
+        NEWLINE if p.nth(1) == MINUS && place == Place::Block => {
             p.bump();
             dash_list(p, ctx);
             true
@@ -218,7 +235,8 @@ fn nested_value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
     }
     if matches!(p.nth(2), IDENT | STRING) && p.nth(3) == COLON {
         if key == "context" {
-            p.error(SyntaxErrorKind::ContextLines);
+            let range = p.range_since(p.pos().saturating_sub(2));
+            p.error_at(SyntaxErrorKind::ContextLines, range);
         }
         block(p);
         return true;
@@ -226,7 +244,7 @@ fn nested_value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
     p.bump();
     p.bump();
     let found = expr::statement_expr(p, ctx).is_some();
-    if !(p.at_line_end() || p.after_block()) {
+    if !p.at_line_end() {
         p.unexpected("the end of the line");
         skip_rest(p);
     }
@@ -250,7 +268,7 @@ fn dash_items(p: &mut Parser<'_>, ctx: Ctx) {
         if expr::expr(p, ctx).is_none() {
             p.expected("an element", "`-`");
         }
-        if !(p.at_line_end() || p.after_block()) {
+        if !p.at_line_end() {
             p.unexpected("the end of the line");
             skip_rest(p);
         }
@@ -263,9 +281,6 @@ fn dash_items(p: &mut Parser<'_>, ctx: Ctx) {
     }
     let range = p.range_since(from);
     p.error_at(SyntaxErrorKind::DashList, range);
-    if p.at(NEWLINE) && p.nth(1) == DEDENT {
-        p.bump();
-    }
 }
 
 /// Whether the value is a raw word such as `gpt-4.1` or `vendor/model`: pieces without blanks that make no expression.

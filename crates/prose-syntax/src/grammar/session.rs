@@ -4,7 +4,7 @@ use super::{Ctx, bare_name, colon, expr, modifier_list, name, name_ref, property
 use crate::{
     SessionForm, SyntaxErrorKind,
     SyntaxKind::*,
-    parser::{Completed, Parser},
+    parser::{Completed, Parser, is_line_end},
 };
 
 /// SESSION_EXPR or RESUME_EXPR, at its word.
@@ -65,7 +65,7 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
         }
         _ => {}
     }
-    if p.at(L_PAREN) && !ctx.header && !p.after_block() {
+    if p.at(L_PAREN) && !ctx.header {
         modifier_list(p);
         form = form.or(Some(SessionForm::Modifiers));
     }
@@ -74,7 +74,7 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
         colon(p, word);
     }
     let mut prompt = false;
-    if !ctx.header && property::at_inline(p) && !p.after_block() {
+    if !ctx.header && property::at_inline(p) {
         prompt |= property::inline(p);
     }
     if !ctx.header && property::at_block(p) {
@@ -98,7 +98,7 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
 
 /// What follows the colon: `agent`, `"text"`, `agent "text"` or nothing. Gives (agent, text, unusual form).
 fn target(p: &mut Parser<'_>, ctx: Ctx) -> (bool, bool, Option<SessionForm>) {
-    let agent = p.at(IDENT) && (ctx.header || p.nth(1) != COLON || p.nth(2) == NEWLINE);
+    let agent = p.at(IDENT) && (ctx.header || p.nth(1) != COLON || is_line_end(p.nth(2)));
     if agent {
         name_ref(p);
     }

@@ -46,7 +46,7 @@ pub(super) fn statements(p: &mut Parser<'_>, root: bool) {
 
 /// Nothing may follow a statement on its line.
 fn end_of_statement(p: &mut Parser<'_>) {
-    if p.at_line_end() || p.after_block() {
+    if p.at_line_end() {
         return;
     }
     p.unexpected("the end of the line");
@@ -143,7 +143,7 @@ pub(super) fn value(p: &mut Parser<'_>, after: &'static str) {
         p.bump();
         p.bump();
         let found = expr::statement_expr(p, PLAIN);
-        if found.is_some() && !p.at_line_end() && !p.after_block() {
+        if found.is_some() && !p.at_line_end() {
             p.unexpected("the end of the line");
             skip_rest(p);
         }
@@ -235,9 +235,9 @@ fn property_outside(p: &mut Parser<'_>) {
         key: p.text(0).to_owned(),
     });
     p.mute();
-    property::property(p);
+    property::misplaced(p);
     p.unmute();
-    if p.at_line_end() || p.after_block() {
+    if p.at_line_end() {
         m.complete(p, ERROR);
     } else {
         skip_line(p, m);
@@ -371,7 +371,7 @@ pub(super) fn misplaced(p: &mut Parser<'_>, after: &'static str) {
         body(p, PLAIN);
     }
     p.unmute();
-    if p.at_line_end() || p.after_block() {
+    if p.at_line_end() {
         m.complete(p, ERROR);
     } else {
         skip_line(p, m);

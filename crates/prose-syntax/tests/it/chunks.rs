@@ -1,0 +1,90 @@
+//! Cutting files.
+
+use prose_syntax::{
+    NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextSize, chunks, parse, parse_chunk,
+};
+
+fn texts(text: &str) -> Vec<&str> {
+    chunks(text).into_iter().map(|it| &text[it.range]).collect()
+}
+
+#[test]
+fn cut_at_statements() {
+    assert_eq!(
+        texts("# head\nlet a = 1\n\n# about b\n# more\nlet b = [\nc\n]\nif a:\n  do f\nelse:\n  do g\n"),
+        [
+            "# head\nlet a = 1\n\n",
+            "# about b\n# more\nlet b = [\nc\n]\n",
+            "if a:\n  do f\nelse:\n  do g\n"
+        ]
+    );
+}
+
+#[test]
+fn never_inside_text() {
+    let one = "session \"\"\"\nsession \"x\"\nlet a = 1\n\"\"\"\n";
+    assert_eq!(texts(one), [one]);
+    let one = "session: a\n  prompt: |\n    let x\n\n    session\n";
+    assert_eq!(texts(one), [one]);
+    let one = "if ***\nlet a = 1\n***:\n  do f\n";
+    assert_eq!(texts(one), [one]);
+}
+
+#[test]
+fn continued_statements_stay_whole() {
+    let one = "session \"a\"\n-> session \"b\"\n| map:\n  do f\n";
+    assert_eq!(texts(one), [one]);
+    let one = "try:\n  do f\ncatch:\n  do g\nfinally:\n  do h\n";
+    assert_eq!(texts(one), [one]);
+    assert_eq!(texts(""), [""]);
+}
+
+/// Parses a text whole and in chunks and compares everything.
+#[track_caller]
+pub(crate) fn check_concatenation(text: &str) {
+    let whole = parse(text);
+    let (mut tree, mut errors, mut joined) = (Vec::new(), Vec::new(), String::new());
+    for chunk in chunks(text) {
+        let text = &text[chunk.range];
+        let part = parse_chunk(text);
+        joined.push_str(text);
+        tree.extend(flatten(&part.syntax(), chunk.range.start()));
+        let shift = |it: &SyntaxError| SyntaxError {
+            kind: it.kind.clone(),
+            range: it.range + chunk.range.start(),
+        };
+        errors.extend(part.errors().iter().map(shift));
+    }
+    assert_eq!(joined, text);
+    assert_eq!(tree, flatten(&whole.syntax(), TextSize::from(0)), "{text:?}");
+    assert_eq!(errors, whole.errors(), "{text:?}");
+}
+
+/// Everything below the root with depth and place.
+fn flatten(root: &SyntaxNode, offset: TextSize) -> Vec<String> {
+    let show = |element: SyntaxElement| {
+        let depth = match &element {
+            NodeOrToken::Node(it) => it.ancestors().count(),
+            NodeOrToken::Token(it) => it.parent_ancestors().count() + 1,
+        };
+        format!("{depth} {:?} {:?}", element.kind(), element.text_range() + offset)
+    };
+    root.descendants_with_tokens().skip(1).map(show).collect()
+}
+
+#[test]
+fn side_by_side_is_the_whole() {
+    for text in [
+        "session \"a\nsession b\n  x: [\nlet c = (\nlet d = 1\n",
+        "do:\n    a\n  # in\n # out\n# next\nb\n",
+        "\u{feff}# c\n  do f\ndo g\n",
+        "]\n)\nx = {\n}\n-> a\n",
+        "if ***a\nlet b = 1\nif ***c\n",
+        "skills:\n- a\n",
+        "session: a skills:\n- a\n",
+        "repeat repeat a, b\n c\n=if x:\n",
+        "a\r\rb\r\n\tc\nd",
+    ] {
+        check_concatenation(text);
+    }
+}

@@ -1,0 +1,228 @@
+//! What is reported where, and that neighbours stay whole.
+
+use expect_test::{Expect, expect};
+use prose_syntax::{SyntaxErrorKind, parse};
+
+use crate::error_codes;
+
+/// Compares the findings of a text, marked under its lines.
+#[track_caller]
+fn check(text: &str, expect: Expect) {
+    let parse = parse(text);
+    let index = prose_syntax::LineIndex::new(text);
+    let mut out = String::new();
+    for error in parse.errors() {
+        let (from, to) = (index.utf8(error.range.start()), index.utf8(error.range.end()));
+        let place = if from.line == to.line {
+            format!("{}:{}-{}", from.line + 1, from.col + 1, to.col + 1)
+        } else {
+            format!(
+                "{}:{}-{}:{}",
+                from.line + 1,
+                from.col + 1,
+                to.line + 1,
+                to.col + 1
+            )
+        };
+        out.push_str(&format!(
+            "{place} {} {} {error}\n",
+            error.code(),
+            error.severity().as_str()
+        ));
+    }
+    expect.assert_eq(&out);
+}
+
+/// The bad line sits between two good statements; they must be there, whole, and only these errors reported.
+#[track_caller]
+fn between(bad: &str, codes: &[&str]) {
+    let text =
+        format!("let before = session \"b\"\n  retry: 1\n{bad}\nsession \"after\"\n  context: before\n");
+    assert_eq!(error_codes(&text), codes, "{bad}");
+    let tree = parse(&text).tree();
+    let statements: Vec<String> = tree.statements().map(|it| it.to_string()).collect();
+    assert_eq!(
+        statements.first().map(String::as_str),
+        Some("let before = session \"b\"\n  retry: 1"),
+        "{bad}"
+    );
+    assert_eq!(
+        statements.last().map(String::as_str),
+        Some("session \"after\"\n  context: before"),
+        "{bad}"
+    );
+}
+
+#[test]
+fn one_bad_statement_damages_no_neighbour() {
+    for word in ["save", "ask", "enable", "gate", "exec"] {
+        between(&format!("{word} \"x\""), &["E004"]);
+        between(
+            &format!("{word} thing:\n  session \"inner\"\n  more of it"),
+            &["E004"],
+        );
+    }
+    between("session \"open", &["E001"]);
+    between("session \"bad \\q\"", &["E002"]);
+    between("session", &["E003"]);
+    between("resume:", &["E003"]);
+    between("session name", &["E003"]);
+    between("let x =", &["E005"]);
+    between("let 3 = x", &["E005"]);
+    between("let x", &["E005"]);
+    between("agent:", &["E005"]);
+    between("agent a b:\n  model: x", &["E004"]);
+    between("agent a\n  model: x", &["E005"]);
+    between("block f(:\n  session \"x\"", &["P105", "E004", "E005"]);
+    between("if :\n  session \"x\"", &["E004"]);
+    between("if a\n  session \"x\"", &["E005"]);
+    between("if a then:\n  session \"x\"", &["E004"]);
+    between("if a = b:\n  session \"x\"", &["E004"]);
+    between("if **a:\n  session \"x\"", &["P101"]);
+    between("if ****:\n  session \"x\"", &["P107"]);
+    between("else:\n  session \"x\"", &["E004"]);
+    between("elif a:\n  session \"x\"", &["E004"]);
+    between("catch:\n  session \"x\"", &["E004"]);
+    between("finally:\n  session \"x\"", &["E004"]);
+    between("option \"a\":\n  session \"x\"", &["E004"]);
+    between("for x xs:\n  session \"x\"", &["E005"]);
+    between("for x in:\n  session \"x\"", &["E004"]);
+    between("parallel {\n  session \"x\"\n}", &["E004"]);
+    between(
+        "choice **which one**:\n  session \"x\"\n  session \"y\"",
+        &["E005"],
+    );
+    between("xs | sort:\n  session \"x\"", &["E004"]);
+    between("xs | reduce:\n  session \"x\"", &["E005"]);
+    between("f(a, (b", &["P105"]);
+    between("x = [1, 2", &["P105"]);
+    between("x = {a: 1", &["P105"]);
+    between("x = (1]", &["E004"]);
+    between("}", &["E004"]);
+    between("?!", &["E004"]);
+    between("a && b", &["E004"]);
+    between("prompt: \"x\"", &["E005"]);
+    between("prompt:\n  \"x\"", &["E005"]);
+    between("do f\n  session \"x\"", &["P104"]);
+    between("input: \"x\"", &["E020"]);
+    between("input \"x\"", &["E020"]);
+    between("use x", &["E005"]);
+    between("do:\n    session \"x\"\n   session \"y\"", &["P103"]);
+    between("do:\n\tsession \"x\"", &["P102"]);
+    between("sesion \"x\"\n  prompt: \"y\"", &["E004"]);
+    between("session \"x\"\n  retry: 120s", &["P108"]);
+    between("session \"x\"\n  retry 3", &["E005"]);
+    between("session \"x\"\n  retry:", &["E005"]);
+    between("session \"x\"\n  \"y\"", &["P104"]);
+    between("x = “quoted”", &["E004"]);
+}
+
+#[test]
+fn messages_name_a_way_out() {
+    check(
+        "ask \"x\"\nwhile **a b c**:\n  do f\nsesion \"x\"\nsession \"a\\q\"\nif a = b:\n  do f\nfrobnicate the widget\n",
+        expect![[r#"
+            1:1-4 E004 error `ask` begins no statement: use `input name: "…"` to ask a person or `session "…"` to ask an agent
+            2:1-6 E004 error `while` begins no statement: use `loop while **…**:`
+            4:1-7 E004 error `sesion` begins no statement: use `session`
+            5:11-13 E002 error unknown escape `\q`: known are `\\ \" \n \t \{ \}`; write `\\` for a backslash
+            6:6-7 E004 error `=` is no operator here: write `==`
+            8:1-11 E004 error `frobnicate` begins no statement: to let an agent do something write `session "…"`, to call a block `do frobnicate`
+        "#]],
+    );
+}
+
+#[test]
+fn unclosed_bracket_ends_at_the_next_statement() {
+    check(
+        "session \"x\"\n  context: [a, b\n  retry: 3\nlet y = f(1,\n  2\nlet z = {a: 1,\nagent b:\n  model: x\n",
+        expect![[r#"
+        2:12-13 P105 error `[` is never closed: add `]`
+        4:10-11 P105 error `(` is never closed: add `)`
+        6:9-10 P105 error `{` is never closed: add `}`
+    "#]],
+    );
+}
+
+#[test]
+fn wrong_closers() {
+    check(
+        "x = [a)\ny = (b]\nz = f(a))\n",
+        expect![[r#"
+        1:7-8 E004 error unexpected `)`, expected `]`
+        2:7-8 E004 error unexpected `]`, expected `)`
+        3:9-10 E004 error unexpected `)`, expected the end of the line
+    "#]],
+    );
+}
+
+#[test]
+fn warnings_and_hints_about_forms() {
+    check(
+        "session n:\n  prompt: \"x\"\nsession: \"x\"\nsession \"x\":\n  context: a, b\nlet a = **is it so**\nname_{v} = 1\n\
+         loop as i (max: {n}):\n  break\nif **a\n  b**: do f\nelse if b: do g\ntry:\n  do f\ncatch e:\n  do g\nlet übung = [a b]\n",
+        expect![[r#"
+            1:1-8 P203 warning session has a name but no agent: write `let name = session "…"`, or name the agent after `:`
+            3:1-8 P204 warning write `session "…"` without the colon
+            4:1-8 P204 warning no `:` is needed after a session's text
+            5:12-16 P205 warning write a list in brackets: `[a, b]`
+            6:9-21 P202 warning a discretion as a value is judged once, here: `if **…**` or a session says more clearly what is meant
+            7:1-9 P207 warning a computed name becomes a field of a record: write a record or list instead
+            8:11-21 P307 hint usual order: condition, then `(max: n)`, then `as name`
+            8:17-20 P308 hint no braces are needed around the value
+            9:3-8 P208 warning `break` is understood here but other tools may not know it
+            10:4-11:6 P301 hint use `***` for a discretion over several lines
+            11:8-10 P305 hint put the body on an indented line of its own
+            12:1-5 P213 warning write `elif`
+            12:12-14 P305 hint put the body on an indented line of its own
+            15:7-8 P214 warning write `catch as name:`
+            17:5-11 P302 hint name with letters beyond ASCII: other tools may not accept it
+            17:16-16 P212 warning a comma is missing between the elements
+        "#]],
+    );
+}
+
+#[test]
+fn invisible_characters_are_blanks() {
+    check(
+        "session\u{a0}\"x\"\n\u{a0}\u{a0}retry: 1\n",
+        expect![[r#"
+        1:8-10 P221 warning invisible character U+00A0: replace it with a space
+        2:1-5 P221 warning invisible character U+00A0: replace it with a space
+    "#]],
+    );
+}
+
+#[test]
+fn every_code_is_listed_once_with_the_severity_of_its_number() {
+    let codes = SyntaxErrorKind::CODES;
+    for (i, (code, severity, title)) in codes.iter().enumerate() {
+        assert!(
+            codes[..i].iter().all(|(other, ..)| other < code),
+            "{code} is out of order"
+        );
+        let by_number = match &code[..2] {
+            "P2" => "warning",
+            "P3" => "hint",
+            _ => "error",
+        };
+        assert_eq!(severity.as_str(), by_number, "{code}");
+        assert!(!title.is_empty());
+    }
+}
+
+#[test]
+fn unterminated_triple_string_is_one_error() {
+    assert_eq!(
+        error_codes("session \"\"\"\nfoo\n  bar: [\nsession \"x\n"),
+        ["E001"]
+    );
+}
+
+#[test]
+fn prose_that_looks_like_code_stays_inside_strings() {
+    assert_eq!(
+        error_codes("session \"\"\"\nsession \"x\"\n\tif foo:\n]})\n\"\"\"\nsession ***\n a # b \" c\n***\n"),
+        ["E004"]
+    );
+}
