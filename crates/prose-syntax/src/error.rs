@@ -354,7 +354,7 @@ impl fmt::Display for SyntaxErrorKind {
                 f,
                 "blocks don't use braces: end the line with `:` and indent what follows"
             ),
-            WrongOperator { found, instead } => write!(f, "`{found}` is no operator here: write `{instead}`"),
+            WrongOperator { found, instead } => write!(f, "`{found}` can't stand here: write `{instead}`"),
             MisplacedClause { word, after } => {
                 write!(
                     f,

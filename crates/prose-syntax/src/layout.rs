@@ -41,7 +41,7 @@ pub(crate) fn layout(text: &str, lexed: &Lexed) -> Layout {
         lexed,
         out: Layout::default(),
         levels: vec![0],
-        brackets: Vec::new(),
+        brackets: Brackets::default(),
         comments: Vec::new(),
         line_col: 0,
         line_end: 0,
@@ -57,8 +57,8 @@ struct State<'a> {
     out: Layout,
     /// Columns of open blocks; the first is 0 and stays.
     levels: Vec<u32>,
-    /// Raw indexes of open brackets.
-    brackets: Vec<usize>,
+    /// Open brackets and their raw indexes.
+    brackets: Brackets,
     /// Comment-only lines since the last token: raw index and column.
     comments: Vec<(usize, u32)>,
     /// Column of the line the outermost open bracket is on.
@@ -124,28 +124,18 @@ impl State<'_> {
             raw: u32::try_from(index).unwrap_or(u32::MAX),
         });
         match kind {
-            L_PAREN | L_BRACK | L_BRACE => self.brackets.push(index),
-            R_PAREN | R_BRACK | R_BRACE => self.close(kind),
-            _ => {}
-        }
-    }
-
-    /// A closer closes its opener and all within it; one that fits none closes the innermost.
-    fn close(&mut self, closer: SyntaxKind) {
-        let fits = |open: &usize| closes(self.lexed.kind(*open), closer);
-        match self.brackets.iter().rposition(fits) {
-            Some(at) => self.brackets.truncate(at),
-            None => {
-                self.brackets.pop();
+            L_PAREN | L_BRACK | L_BRACE => self.brackets.push(kind, index),
+            R_PAREN | R_BRACK | R_BRACE => {
+                self.brackets.close(kind);
             }
+            _ => {}
         }
     }
 
     /// First token of a line.
     fn line(&mut self, index: usize, kind: SyntaxKind, col: u32, indent: TextRange) {
-        if let Some(&innermost) = self.brackets.last() {
-            if !(col <= self.line_col && self.begins_statement(index, self.lexed.kind(innermost) == L_BRACE))
-            {
+        if let Some((innermost, _)) = self.brackets.last() {
+            if !(col <= self.line_col && self.begins_statement(index, innermost == L_BRACE)) {
                 self.comments.clear();
                 return;
             }
@@ -235,7 +225,7 @@ impl State<'_> {
     }
 
     fn unclosed(&mut self) {
-        if let Some(&outermost) = self.brackets.first() {
+        if let Some((_, outermost)) = self.brackets.first() {
             let open = self
                 .lexed
                 .text(self.text, outermost)
@@ -294,6 +284,68 @@ impl State<'_> {
             self.push(NEWLINE, self.line_end);
         }
         self.push(EOF, self.lexed.len());
+    }
+}
+
+/// Open brackets, each with an index of the caller's.
+#[derive(Debug, Default)]
+pub(crate) struct Brackets {
+    open: Vec<(SyntaxKind, usize)>,
+    /// How many of each kind are open, so that a closer that fits none is known without a search.
+    counts: [usize; 3],
+}
+
+impl Brackets {
+    pub(crate) fn push(&mut self, open: SyntaxKind, index: usize) {
+        self.open.push((open, index));
+        self.counts[Self::slot(open)] += 1;
+    }
+
+    /// A closer closes its opener and all within it; one that fits none closes the innermost. `false` if nothing is open.
+    pub(crate) fn close(&mut self, closer: SyntaxKind) -> bool {
+        let fits = self.fits(closer);
+        while let Some((open, _)) = self.open.pop() {
+            self.counts[Self::slot(open)] -= 1;
+            if !fits || closes(open, closer) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a closer fits any open bracket.
+    pub(crate) fn fits(&self, closer: SyntaxKind) -> bool {
+        self.counts[Self::slot(closer)] > 0
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<SyntaxKind> {
+        let (open, _) = self.open.pop()?;
+        self.counts[Self::slot(open)] -= 1;
+        Some(open)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn first(&self) -> Option<(SyntaxKind, usize)> {
+        self.open.first().copied()
+    }
+
+    fn last(&self) -> Option<(SyntaxKind, usize)> {
+        self.open.last().copied()
+    }
+
+    fn clear(&mut self) {
+        *self = Brackets::default();
+    }
+
+    fn slot(bracket: SyntaxKind) -> usize {
+        match bracket {
+            L_PAREN | R_PAREN => 0,
+            L_BRACK | R_BRACK => 1,
+            _ => 2,
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Keywords are contextual, so the lexer knows only names. It decides where strings, discretions and `prompt: |`
 //! blocks end, because their content follows no other rule.
 
+use std::cell::Cell;
+
 use rowan::{TextRange, TextSize};
 
 use crate::{
@@ -60,6 +62,7 @@ pub(crate) fn lex(text: &str) -> Lexed {
         pos: 0,
         line_start: 0,
         no_triple_star_after: usize::MAX,
+        known_line: Cell::new((1, 0)),
         out: Lexed::default(),
     };
     // An estimate from real programs, which saves most regrowth.
@@ -91,6 +94,8 @@ struct Lexer<'a> {
     line_start: usize,
     /// No `***` closes anything from here on; keeps a file full of unterminated ones linear.
     no_triple_star_after: usize,
+    /// A stretch without a line end, and the line end (or the text's end) behind it.
+    known_line: Cell<(usize, usize)>,
     out: Lexed,
 }
 
@@ -414,7 +419,14 @@ impl Lexer<'_> {
 
     /// Offset of the line end at or after `at`.
     fn line_end(&self, at: usize) -> usize {
-        memchr::memchr2(b'\n', b'\r', &self.bytes[at..]).map_or(self.bytes.len(), |it| at + it)
+        // Kept, since a long line may ask for its end many times.
+        let (from, to) = self.known_line.get();
+        if (from..=to).contains(&at) {
+            return to;
+        }
+        let end = memchr::memchr2(b'\n', b'\r', &self.bytes[at..]).map_or(self.bytes.len(), |it| at + it);
+        self.known_line.set((at, end));
+        end
     }
 
     /// After `key: |` at a line's end: takes the deeper lines below as one token.

@@ -6,7 +6,7 @@ use crate::{
     SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
     event::Event,
-    layout::{Layout, Tok, closes},
+    layout::{Brackets, Layout, Tok, closes},
     lexer::{Lexed, range},
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct Parser<'a> {
     /// Whether the current top-level statement already has its error about depth.
     too_deep: bool,
     /// Open brackets.
-    brackets: Vec<SyntaxKind>,
+    brackets: Brackets,
 }
 
 /// A node that has begun.
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             muted: 0,
             too_deep: false,
-            brackets: Vec::new(),
+            brackets: Brackets::default(),
         }
     }
 
@@ -283,6 +283,7 @@ impl<'a> Parser<'a> {
         }
         let found = self.describe();
         let instead = match self.text(0) {
+            "=" if matches!(self.last_text(), "+" | "-") => Some("x = x + …"),
             "=" => Some("=="),
             "&&" => Some("and"),
             "||" => Some("or"),
@@ -352,7 +353,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn open_bracket(&mut self) -> SyntaxKind {
         let kind = self.current();
-        self.brackets.push(kind);
+        self.brackets.push(kind, 0);
         self.bump();
         kind
     }
@@ -367,9 +368,7 @@ impl<'a> Parser<'a> {
         let here = self.current();
         if closes(open, here) {
             self.bump();
-        } else if matches!(here, R_PAREN | R_BRACK | R_BRACE)
-            && !self.brackets.iter().any(|it| closes(*it, here))
-        {
+        } else if matches!(here, R_PAREN | R_BRACK | R_BRACE) && !self.brackets.fits(here) {
             // It fits no open bracket: it closes this one, wrongly.
             self.unexpected(match open {
                 L_PAREN => "`)`",
@@ -390,19 +389,15 @@ impl<'a> Parser<'a> {
 
     /// Skips one token, or a whole bracketed group, inside the current node.
     pub(crate) fn skip_balanced(&mut self) {
-        let mut open: Vec<SyntaxKind> = Vec::new();
+        let mut open = Brackets::default();
         loop {
-            match self.current() {
-                kind @ (L_PAREN | L_BRACK | L_BRACE) => open.push(kind),
-                kind @ (R_PAREN | R_BRACK | R_BRACE) => match open.iter().rposition(|it| closes(*it, kind)) {
-                    Some(at) => open.truncate(at),
-                    None if open.is_empty() => return,
-                    None => {
-                        open.pop();
-                    }
-                },
-                kind if is_line_end(kind) => return,
-                _ => {}
+            let kind = self.current();
+            let closes_nothing = matches!(kind, R_PAREN | R_BRACK | R_BRACE) && !open.close(kind);
+            if closes_nothing || is_line_end(kind) {
+                return;
+            }
+            if matches!(kind, L_PAREN | L_BRACK | L_BRACE) {
+                open.push(kind, 0);
             }
             self.bump();
             if open.is_empty() {

@@ -252,20 +252,26 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
     // In a header the colon belongs to the header: `for x in loop:` iterates a variable named `loop`.
     let colon = next == COLON && !ctx.header;
     let operand = starts_expr(next) && !is_operator_word(p.kw(1));
+    // The colon is missing, but a block follows: clearly the construct.
+    let block = next == NEWLINE && p.nth(2) == INDENT && !ctx.header;
     match p.kw(0) {
         TRUE_KW | FALSE_KW | NULL_KW => literal(p, ctx),
         SESSION_KW | RESUME_KW if colon || at_session(p, ctx) => session::session(p, ctx),
-        DO_KW if colon || next == IDENT && !is_operator_word(p.kw(1)) => do_expr(p, ctx),
+        DO_KW if colon || block || next == IDENT && !is_operator_word(p.kw(1)) => do_expr(p, ctx),
         PARALLEL_KW if p.kw(1) == FOR_KW && p.nth(2) == IDENT => for_expr(p),
-        PARALLEL_KW if colon || next == L_PAREN || (next == L_BRACE && !ctx.header) => parallel_expr(p),
+        PARALLEL_KW if colon || block || next == L_PAREN || (next == L_BRACE && !ctx.header) => {
+            parallel_expr(p)
+        }
         FOR_KW if next == IDENT && (!is_operator_word(p.kw(1)) || p.at_statement_start()) => for_expr(p),
         REPEAT_KW if operand && !matches!(next, MINUS | L_BRACK) => repeat_expr(p),
-        LOOP_KW if colon || next == L_PAREN || matches!(p.kw(1), UNTIL_KW | WHILE_KW | AS_KW) => loop_expr(p),
+        LOOP_KW if colon || block || next == L_PAREN || matches!(p.kw(1), UNTIL_KW | WHILE_KW | AS_KW) => {
+            loop_expr(p)
+        }
         IF_KW if operand && next != L_BRACE => if_expr(p),
         CHOICE_KW if matches!(next, DISCRETION | STRING | TRIPLE_STRING) || next == IDENT && operand => {
             choice_expr(p)
         }
-        TRY_KW if colon => try_expr(p),
+        TRY_KW if colon || block => try_expr(p),
         _ => name_ref(p),
     }
 }
@@ -290,8 +296,8 @@ fn at_session(p: &Parser<'_>, ctx: Ctx) -> bool {
 fn do_expr(p: &mut Parser<'_>, _ctx: Ctx) -> Completed {
     let m = p.start();
     p.bump_kw();
-    if p.eat(COLON) {
-        body(p, PLAIN);
+    if !p.at(IDENT) {
+        construct_body(p, "`do`");
         return m.complete(p, DO_EXPR);
     }
     name_ref(p);

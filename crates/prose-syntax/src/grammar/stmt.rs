@@ -292,6 +292,17 @@ fn nearest(word: &str) -> Option<&'static str> {
         "except" | "rescue" => "`catch as err:`",
         "raise" | "fail" | "error" => "`throw \"…\"`",
         "include" | "require" => "`use \"handle/slug\"`",
+        // Statement words followed by something that can't follow them.
+        "loop" => "`loop until **…**:`, or `repeat 3:` for a fixed number",
+        "repeat" => "`repeat 3:`",
+        "for" => "`for item in items:`",
+        "parallel" => "`parallel:` or `parallel for item in items:`",
+        "do" => "`do name(…)` or `do:`",
+        "choice" => "`choice **…**:`",
+        "if" => "`if **…**:`",
+        "try" => "`try:`",
+        "resume" => "`resume: agent`",
+        "break" => "`break` alone",
         _ => return closest(word),
     })
 }

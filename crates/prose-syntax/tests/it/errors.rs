@@ -74,6 +74,25 @@ fn one_bad_statement_damages_no_neighbour() {
     between("agent a b:\n  model: x", &["E004"]);
     between("agent a\n  model: x", &["E005"]);
     between("block f(:\n  session \"x\"", &["P105", "E004", "E005"]);
+    for word in [
+        "do",
+        "parallel",
+        "loop",
+        "try",
+        "if a",
+        "for a in b",
+        "repeat 3",
+        "block f",
+        "choice **a b c**",
+    ] {
+        let inner = if word.starts_with("choice") {
+            "option \"a\":\n    do f"
+        } else {
+            "do f"
+        };
+        between(&format!("{word}\n  {inner}"), &["E005"]);
+    }
+    between("loop 3:\n  do f", &["E004"]);
     between("if :\n  session \"x\"", &["E004"]);
     between("if a\n  session \"x\"", &["E005"]);
     between("if a then:\n  session \"x\"", &["E004"]);
@@ -126,7 +145,7 @@ fn messages_name_a_way_out() {
             2:1-6 E004 error `while` begins no statement: use `loop while **…**:`
             4:1-7 E004 error `sesion` begins no statement: use `session`
             5:11-13 E002 error unknown escape `\q`: known are `\\ \" \n \t \{ \}`; write `\\` for a backslash
-            6:6-7 E004 error `=` is no operator here: write `==`
+            6:6-7 E004 error `=` can't stand here: write `==`
             8:1-11 E004 error `frobnicate` begins no statement: to let an agent do something write `session "…"`, to call a block `do frobnicate`
         "#]],
     );

@@ -41,6 +41,7 @@ fn deep_brackets() {
     }
     survives(&format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000)));
     survives(&")]}".repeat(10_000));
+    survives(&format!("x = {}{}", "(".repeat(200_000), "]".repeat(200_000)));
 }
 
 #[test]
@@ -64,6 +65,7 @@ fn deep_operators() {
     assert!(survives(&format!("x = {}a", "a + ".repeat(10_000))).contains(&"P106"));
     survives(&format!("x = xs {}", "| map: a ".repeat(10_000)));
     survives(&"if a: ".repeat(10_000));
+    survives(&"do\n ".repeat(10_000));
     survives(&"else: ".repeat(10_000));
     survives(&"session a: ".repeat(10_000));
 }
@@ -82,6 +84,8 @@ fn one_long_line() {
     survives(&"a ".repeat(500_000));
     survives(&"\u{1F600}".repeat(250_000));
     survives(&format!("x = [{}]", "1, ".repeat(300_000)));
+    survives(&"**a b** ".repeat(120_000));
+    survives(&"a: | ".repeat(200_000));
 }
 
 #[test]
