@@ -1,2 +1,55 @@
-//! The project's own tasks; `cargo xtask help` lists them.
-fn main() {}
+//! The project's own tasks, called as `cargo xtask …`: the checks CI makes, the editors' tests, packages and pictures.
+//! Deliberately absent: anything a user needs, and any dependency that would delay the start of every other task.
+//!
+//! Architecture invariant: a task says what failed and where to look, and its exit code is not 0 then.
+
+mod editors;
+mod places;
+mod process;
+mod provision;
+mod session;
+mod tally;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A failure, told in a sentence for a person.
+type Result<T> = std::result::Result<T, String>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own tasks", version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+// A new task is a module with a `run`, and a line here and in `main`.
+#[derive(Subcommand)]
+enum Task {
+    /// Everything CI checks: format, lints, tests of the workspace, tests in the real editors
+    Test(test::Options),
+    /// Only the tests in the real editors
+    Editors(editors::Options),
+    /// Package the VS Code extension with a release build of the server
+    Vsix,
+    /// Take the picture of VS Code that the README shows
+    Screenshot,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Test(options) => test::run(options),
+        Task::Editors(options) => editors::run(options),
+        Task::Vsix => editors::package(),
+        Task::Screenshot => editors::screenshot(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(problem) => {
+            session::say(&format!("xtask: {problem}"));
+            ExitCode::FAILURE
+        }
+    }
+}

