@@ -1,2 +1,5 @@
 //! `prose`: run, check and explain OpenProse programs.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    prose_cli::prose()
+}

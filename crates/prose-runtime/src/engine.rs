@@ -95,6 +95,7 @@ pub struct RunHandle {
 pub struct RunControl {
     run_id: RunId,
     dir: PathBuf,
+    bundle: Arc<Bundle>,
     tx: Sender<Msg>,
     bus: Bus,
     questions: Arc<Questions>,
@@ -275,6 +276,7 @@ fn run_thread(
     let control = RunControl {
         run_id: run.id().clone(),
         dir: run.dir.path().to_owned(),
+        bundle: run.bundle.clone(),
         tx: tx.clone(),
         bus: bus.clone(),
         questions: questions.clone(),
@@ -486,6 +488,11 @@ impl RunControl {
     /// Its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What is executed: the texts that positions in events point into.
+    pub fn bundle(&self) -> &Arc<Bundle> {
+        &self.bundle
     }
 
     /// A new observer, which sees what happens from now on.

@@ -1,2 +1,5 @@
 //! `prose-lsp`: the language server.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    prose_cli::prose_lsp()
+}

@@ -1,0 +1,175 @@
+//! The command line's grammar.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs, checks and explains OpenProse programs.
+#[derive(Debug, Parser)]
+#[command(name = "prose", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program
+    Run(RunArgs),
+    /// Continue a stopped or crashed run
+    Resume(ResumeArgs),
+    /// Report what is wrong with programs
+    Check(CheckArgs),
+    /// Explain a diagnostic code
+    Explain {
+        /// The code, as in `E007`
+        code: String,
+    },
+    /// Speak the language server protocol
+    Lsp(LspArgs),
+}
+
+/// `prose run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The program: a local file
+    pub target: String,
+    /// What runs the sessions; `simulate` needs no model
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+    /// Answers for the backend `simulate`
+    #[arg(long, value_name = "FILE")]
+    pub mock: Option<PathBuf>,
+    /// Values for inputs: a JSON object
+    #[arg(long, value_name = "FILE.json")]
+    pub inputs: Option<PathBuf>,
+    /// Limit for one session, as 90s, 10m, 2h
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Simulated waits take real time
+    #[arg(long)]
+    pub realtime: bool,
+    /// Options shared with `resume`
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// `prose resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run, as `20260115-143052-a7b3c9`
+    pub run_id: String,
+    /// Go on although the program's files have changed since; what was started is executed
+    #[arg(long)]
+    pub accept_changes: bool,
+    /// Options shared with `run`
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `run` and `resume`.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// A value for an input; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub input: Vec<(String, String)>,
+    /// One event a line on stdout, and nothing else
+    #[arg(long, conflicts_with = "quiet")]
+    pub json: bool,
+    /// No progress, only the program's outputs
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// At most so many sessions at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_parallel: Option<u32>,
+}
+
+/// `prose check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files, or folders with `.prose` files
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Exit with 1 for these, too
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub deny: Option<Deny>,
+    /// Also show hints in text form
+    #[arg(long)]
+    pub hints: bool,
+}
+
+/// Report formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// Annotations of GitHub's workflow runner
+    Github,
+    /// Static Analysis Results Interchange Format 2.1.0
+    Sarif,
+}
+
+/// What `--deny` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    /// Warnings
+    Warnings,
+}
+
+/// `prose lsp`, `prose-lsp`.
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// Speak over standard input and output (the only transport; may be left out)
+    #[arg(long)]
+    pub stdio: bool,
+    /// Accepted for clients that pass their process id this way
+    #[arg(long = "clientProcessId", value_name = "PID", hide = true)]
+    pub client_process_id: Option<u32>,
+}
+
+/// `name=value`; the value may hold further equals signs.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+/// `90s`, `10m`, `2h`, `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    prose_project::parse_duration(text).ok_or_else(|| "write it as 90s, 10m or 2h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for bad in ["", "s", "0s", "-1s", "inf", "1e999h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn assignments() {
+        assert_eq!(assignment("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert!(assignment("a").is_err() && assignment("=b").is_err());
+    }
+}

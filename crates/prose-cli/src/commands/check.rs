@@ -1,0 +1,299 @@
+//! `prose check`: diagnostics of files and folders.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use prose_hir::{Diagnostic, FileId};
+use prose_model::codes::Severity;
+use prose_project::{Config, Environment, Trust, Workspace, find_programs, find_root, home};
+use prose_syntax::{LineIndex, TextRange};
+use serde_json::{Value, json};
+
+use super::{Exit, colour, fail, out, say};
+use crate::args::{CheckArgs, Deny, Format};
+use crate::render::diagnostics::{Related, Report, render};
+
+/// One file's findings, severities as configured.
+struct Checked {
+    file: FileId,
+    found: Vec<Diagnostic>,
+}
+
+/// Numbers for the last line.
+#[derive(Debug, Clone, Copy, Default)]
+struct Summary {
+    errors: usize,
+    warnings: usize,
+    hints: usize,
+}
+
+/// Checks the given paths.
+pub fn check(args: &CheckArgs) -> Exit {
+    let mut paths = Vec::new();
+    let mut refused = false;
+    for path in &args.paths {
+        match find_programs(path) {
+            Ok(found) if found.is_empty() => {
+                say(&format!("note: no `.prose` file in {}\n", path.display()));
+            }
+            Ok(found) => paths.extend(found),
+            Err(error) => {
+                fail(&error.to_string());
+                refused = true;
+            }
+        }
+    }
+    let (root, config) = match project(args.paths.first().map_or(Path::new("."), PathBuf::as_path)) {
+        Ok(project) => project,
+        Err(message) => return fail(&message),
+    };
+    let mut workspace = Workspace::new(&root);
+    let mut checked: Vec<Checked> = Vec::new();
+    for path in &paths {
+        match workspace.add(path) {
+            Ok(file) if checked.iter().any(|c| c.file == file) => {}
+            Ok(file) => checked.push(Checked { file, found: Vec::new() }),
+            Err(error) => {
+                fail(&error.to_string());
+                refused = true;
+            }
+        }
+    }
+    // Only now: a file's findings may rest on files that were read after it.
+    for entry in &mut checked {
+        entry.found = configured(workspace.diagnostics(entry.file), &config);
+    }
+    let summary = summary(checked.iter().flat_map(|c| &c.found));
+    let written = match args.format {
+        Format::Text => text(args, &workspace, &checked, summary),
+        Format::Json => out(|to| writeln!(to, "{:#}", report_json(&workspace, &checked, summary))),
+        Format::Github => out(|to| github(to, &workspace, &checked)),
+        Format::Sarif => out(|to| writeln!(to, "{:#}", sarif(&workspace, &checked))),
+    };
+    let denied = args.deny == Some(Deny::Warnings) && summary.warnings > 0;
+    match written {
+        Exit::Ok if refused => Exit::Refused,
+        Exit::Ok if summary.errors > 0 || denied => Exit::Failed,
+        exit => exit,
+    }
+}
+
+/// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
+pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
+    let start = if path.is_dir() { path } else { path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")) };
+    let root = find_root(start, Path::new("."), home().as_deref());
+    let environment =
+        Environment::load(&root).map_err(|error| format!("can't read {}: {error}", root.join(".prose/.env").display()))?;
+    let config = Config::load(&root, Trust::Trusted, Config::user_file().as_deref(), &environment)
+        .map_err(|error| error.to_string())?;
+    for notice in &config.notices {
+        say(&format!("note: {notice}\n"));
+    }
+    Ok((root, config))
+}
+
+/// Findings with configured severities; those that are off left out.
+pub(crate) fn configured(found: Vec<Diagnostic>, config: &Config) -> Vec<Diagnostic> {
+    found
+        .into_iter()
+        .filter_map(|mut diagnostic| {
+            diagnostic.severity = config.severity(diagnostic.code, diagnostic.severity)?;
+            Some(diagnostic)
+        })
+        .collect()
+}
+
+/// Shows findings to a person.
+pub(crate) fn render_all<'a>(
+    workspace: &Workspace,
+    found: impl IntoIterator<Item = &'a Diagnostic>,
+    colour: bool,
+) -> String {
+    let mut shown = String::new();
+    for diagnostic in found {
+        let text = workspace.text(diagnostic.file);
+        let others: Vec<_> = diagnostic
+            .related
+            .iter()
+            .map(|(file, range, message)| (workspace.display(*file), workspace.text(*file), *range, message))
+            .collect();
+        let report = Report {
+            severity: diagnostic.severity,
+            code: diagnostic.code,
+            message: &diagnostic.message,
+            path: workspace.display(diagnostic.file),
+            text: &text,
+            range: bytes(diagnostic.range),
+            related: others
+                .iter()
+                .map(|(path, text, range, message)| Related { path, text, range: bytes(*range), message })
+                .collect(),
+        };
+        shown.push_str(&render(&report, colour));
+    }
+    shown
+}
+
+fn bytes(range: TextRange) -> std::ops::Range<usize> {
+    range.start().into()..range.end().into()
+}
+
+fn summary<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Summary {
+    let mut summary = Summary::default();
+    for diagnostic in found {
+        match diagnostic.severity {
+            Severity::Error => summary.errors += 1,
+            Severity::Warning => summary.warnings += 1,
+            Severity::Hint => summary.hints += 1,
+        }
+    }
+    summary
+}
+
+/// Findings on stdout, the last line on stderr, so that a pipe gets findings only.
+fn text(args: &CheckArgs, workspace: &Workspace, checked: &[Checked], summary: Summary) -> Exit {
+    let shown = |d: &&Diagnostic| args.hints || d.severity > Severity::Hint;
+    let findings = render_all(
+        workspace,
+        checked.iter().flat_map(|c| &c.found).filter(shown),
+        colour(&io::stdout()),
+    );
+    let exit = out(|to| to.write_all(findings.as_bytes()));
+    let mut line = format!(
+        "checked {}: {}, {}",
+        count(checked.len(), "file"),
+        count(summary.errors, "error"),
+        count(summary.warnings, "warning")
+    );
+    if summary.hints > 0 {
+        line.push_str(&format!(", {}", count(summary.hints, "hint")));
+        if !args.hints {
+            line.push_str(" (--hints shows them)");
+        }
+    }
+    say(&format!("{line}\n"));
+    exit
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The report of `--format json` (interfaces, "Command line"): lines and characters from 0, characters in UTF-16.
+fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> Value {
+    let files: Vec<Value> = checked
+        .iter()
+        .map(|entry| {
+            let diagnostics: Vec<Value> = entry
+                .found
+                .iter()
+                .map(|d| {
+                    let related: Vec<Value> = d
+                        .related
+                        .iter()
+                        .map(|(file, range, message)| {
+                            json!({
+                                "path": workspace.display(*file),
+                                "range": range_json(&workspace.text(*file), *range),
+                                "message": message,
+                            })
+                        })
+                        .collect();
+                    json!({
+                        "code": d.code,
+                        "severity": d.severity.as_str(),
+                        "message": d.message,
+                        "range": range_json(&workspace.text(d.file), d.range),
+                        "related": related,
+                        "fixable": d.fix.is_some(),
+                    })
+                })
+                .collect();
+            json!({"path": workspace.display(entry.file), "diagnostics": diagnostics})
+        })
+        .collect();
+    json!({
+        "files": files,
+        "summary": {"errors": summary.errors, "warnings": summary.warnings, "hints": summary.hints},
+    })
+}
+
+fn range_json(text: &str, range: TextRange) -> Value {
+    let index = LineIndex::new(text);
+    let position = |offset| {
+        let at = index.utf16(text, offset);
+        json!({"line": at.line, "character": at.col})
+    };
+    json!({"start": position(range.start()), "end": position(range.end())})
+}
+
+/// `::error file=…,line=…::message`, one line a finding.
+fn github(to: &mut impl Write, workspace: &Workspace, checked: &[Checked]) -> io::Result<()> {
+    let escape = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    for diagnostic in checked.iter().flat_map(|c| &c.found) {
+        let text = workspace.text(diagnostic.file);
+        let index = LineIndex::new(&text);
+        let (start, end) =
+            (index.utf16(&text, diagnostic.range.start()), index.utf16(&text, diagnostic.range.end()));
+        let level = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Hint => "notice",
+        };
+        let path = escape(workspace.display(diagnostic.file)).replace(':', "%3A").replace(',', "%2C");
+        writeln!(
+            to,
+            "::{level} file={path},line={},col={},endLine={},endColumn={},title={}::{}",
+            start.line + 1,
+            start.col + 1,
+            end.line + 1,
+            end.col + 1,
+            diagnostic.code,
+            escape(&diagnostic.message)
+        )?;
+    }
+    Ok(())
+}
+
+/// SARIF 2.1.0: lines and columns from 1, columns in UTF-16.
+fn sarif(workspace: &Workspace, checked: &[Checked]) -> Value {
+    let results: Vec<Value> = checked
+        .iter()
+        .flat_map(|c| &c.found)
+        .map(|d| {
+            let text = workspace.text(d.file);
+            let index = LineIndex::new(&text);
+            let (start, end) = (index.utf16(&text, d.range.start()), index.utf16(&text, d.range.end()));
+            let level = match d.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Hint => "note",
+            };
+            json!({
+                "ruleId": d.code,
+                "level": level,
+                "message": {"text": d.message},
+                "locations": [{"physicalLocation": {
+                    "artifactLocation": {"uri": workspace.display(d.file)},
+                    "region": {
+                        "startLine": start.line + 1, "startColumn": start.col + 1,
+                        "endLine": end.line + 1, "endColumn": end.col + 1,
+                    },
+                }}],
+            })
+        })
+        .collect();
+    let rules: Vec<Value> = prose_model::codes::CODES
+        .iter()
+        .map(|info| json!({"id": info.code, "shortDescription": {"text": info.title}}))
+        .collect();
+    json!({
+        "version": "2.1.0",
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "runs": [{
+            "tool": {"driver": {"name": "prose", "version": env!("CARGO_PKG_VERSION"), "rules": rules}},
+            "columnKind": "utf16CodeUnits",
+            "results": results,
+        }],
+    })
+}

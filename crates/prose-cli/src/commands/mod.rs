@@ -1,0 +1,64 @@
+//! One file a command.
+
+pub mod check;
+pub mod explain;
+pub mod lsp;
+pub mod run;
+
+use std::io::{self, Write};
+
+/// How a command ends; the exit codes of `docs/cli.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// As wanted.
+    Ok,
+    /// The program failed, or the check found errors.
+    Failed,
+    /// Nothing was done: usage, unreadable files, compile errors.
+    Refused,
+    /// The run waits for an input that can't be asked.
+    Waiting,
+    /// The user stopped it.
+    Cancelled,
+    /// The language server's own code.
+    Server(u8),
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        std::process::ExitCode::from(match exit {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::Refused => 2,
+            Exit::Waiting => 3,
+            Exit::Cancelled => 130,
+            Exit::Server(code) => code,
+        })
+    }
+}
+
+/// Writes to stdout. A reader that has gone (`prose … | head`) is no error of ours.
+pub(crate) fn out(write: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> Exit {
+    let mut stdout = io::stdout().lock();
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
+        Ok(()) => Exit::Ok,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+        Err(error) => fail(&format!("can't write to standard output: {error}")),
+    }
+}
+
+/// Writes to stderr; nothing can be done when that fails.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Says why nothing was done.
+pub(crate) fn fail(message: &str) -> Exit {
+    say(&format!("error: {message}\n"));
+    Exit::Refused
+}
+
+/// Whether to colour what goes to a stream: on a terminal, unless `NO_COLOR` is set to something.
+pub(crate) fn colour(stream: &impl io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -1,0 +1,365 @@
+//! `prose run` and `prose resume`.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use prose_model::codes::Severity;
+use prose_model::{Bundle, RunOptions, RunStatus};
+use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
+use prose_runtime::backends::{BackendSettings, MockFile, MockSource};
+use prose_runtime::{
+    Attach, Engine, InputMode, ResumeRequest, RunError, RunHandle, RunRequest, RunResult, StreamItem,
+    value_from_json,
+};
+
+use super::check::{configured, project, render_all};
+use super::{Exit, colour, fail, out, say};
+use crate::args::{CommonArgs, ResumeArgs, RunArgs};
+use crate::render::lines::Lines;
+use crate::render::tree::{Screen, Tree};
+
+/// How often the live tree is drawn.
+const FRAME: Duration = Duration::from_millis(80);
+
+type Inputs = indexmap::IndexMap<String, prose_model::Value>;
+
+/// Runs a program.
+pub fn run(args: RunArgs) -> Exit {
+    match prepare(&args) {
+        Ok((engine, request)) => drive(&args.common, async move { engine.start(request).await }),
+        Err(message) => fail(&message),
+    }
+}
+
+/// Continues a run.
+pub fn resume(args: ResumeArgs) -> Exit {
+    let (root, _config) = match project(Path::new(".")) {
+        Ok(project) => project,
+        Err(message) => return fail(&message),
+    };
+    let engine = Engine::new(root);
+    let request = ResumeRequest {
+        run_id: args.run_id.as_str().into(),
+        inputs: args.common.input.iter().map(|(k, v)| (k.clone(), prose_model::Value::text(v.as_str()))).collect(),
+        accept_changed: args.accept_changes,
+        backend: None,
+        attach: attach(&args.common),
+    };
+    drive(&args.common, async move {
+        engine.resume(request).await.map_err(|error| match error {
+            RunError::ProgramChanged { .. } => {
+                RunError::Engine(format!("{error}\n  to accept that: add --accept-changes"))
+            }
+            error => error,
+        })
+    })
+}
+
+/// From arguments to a request; errors are messages.
+fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
+    let path = match resolve_target(&args.target) {
+        Target::Local(path) => path,
+        Target::Remote(_) | Target::NotFound => {
+            return Err(LoadError::Remote { target: args.target.clone() }.to_string());
+        }
+    };
+    let (root, config) = project(&path)?;
+    let loaded = prose_project::load(&path, &root).map_err(|error| error.to_string())?;
+    let bundle = runnable(&loaded, &config)?;
+    let inputs = inputs(args, &bundle)?;
+    if let Some(state) = config.run.state.filter(|state| *state != StateKind::Filesystem) {
+        return Err(format!("runs can't keep their state in `{state}` yet, only in `filesystem`"));
+    }
+    let mock = match &args.mock {
+        Some(mock) if !mock.is_file() => return Err(format!("there is no mock file {}", mock.display())),
+        Some(mock) => Some(mock.clone()),
+        None => MockFile::beside(&path),
+    };
+    let engine = Engine::new(&root);
+    let settings = BackendSettings {
+        name: args.backend.clone().or_else(|| config.run.backend.clone()),
+        mock: mock.clone().map(MockSource::Path),
+        realtime: args.realtime,
+    };
+    let backend = engine.backend(&settings).map_err(|error| error.to_string())?;
+    let millis = |limit: Duration| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let options = RunOptions {
+        mock: mock.map(|mock| mock.to_string_lossy().into_owned()),
+        max_parallel: args.common.max_parallel.or(config.run.max_parallel),
+        timeout_ms: args.timeout.or(config.run.timeout).map(millis),
+        budget_usd: config.run.budget_usd,
+        ..RunOptions::default()
+    };
+    let program = loaded.workspace.display(loaded.file).to_owned();
+    let request =
+        RunRequest { bundle, program, inputs, options, backend, attach: attach(&args.common) };
+    Ok((engine, request))
+}
+
+/// The bundle, unless something keeps the program from running. Warnings are shown, and keep nothing.
+fn runnable(loaded: &Loaded, config: &Config) -> Result<std::sync::Arc<Bundle>, String> {
+    let workspace = &loaded.workspace;
+    if let Some(remote) = workspace.remote().first() {
+        return Err(format!(
+            "{} uses `{}`, a remote program; fetching programs is not supported yet, and nothing was fetched",
+            workspace.display(remote.file),
+            remote.target
+        ));
+    }
+    if let Some(error) = workspace.unreadable().first() {
+        return Err(format!("a used program can't be read: {error}"));
+    }
+    let worth = |severity: Severity| severity > Severity::Hint;
+    let found: Vec<_> = loaded
+        .diagnostics
+        .iter()
+        .flat_map(|(_, found)| configured(found.clone(), config))
+        .filter(|diagnostic| worth(diagnostic.severity))
+        .collect();
+    say(&render_all(workspace, &found, colour(&io::stderr())));
+    let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
+    match &loaded.bundle {
+        Ok(bundle) if errors == 0 => Ok(bundle.clone()),
+        _ => Err(match errors {
+            0 => "the program can't be run as written".to_owned(),
+            1 => "1 error; nothing was run".to_owned(),
+            n => format!("{n} errors; nothing was run"),
+        }),
+    }
+}
+
+/// Values from `--inputs` and `--input`; the latter win. A name that the program doesn't have is an error.
+fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
+    let mut inputs = Inputs::new();
+    if let Some(path) = &args.inputs {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
+            .map_err(|error| format!("{} is not a JSON object of input values: {error}", path.display()))?;
+        inputs.extend(object.into_iter().map(|(name, value)| (name, value_from_json(value))));
+    }
+    for (name, value) in &args.common.input {
+        inputs.insert(name.clone(), prose_model::Value::text(value.as_str()));
+    }
+    let known: Vec<&str> = match bundle.programs.get(bundle.entry) {
+        Some(program) => program.inputs.iter().map(|input| input.name.as_str()).collect(),
+        None => Vec::new(),
+    };
+    match inputs.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) if known.is_empty() => {
+            Err(format!("the program has no input `{name}`; it has none at all"))
+        }
+        Some(name) => Err(format!("the program has no input `{name}`; its inputs are {}", known.join(", "))),
+        None => Ok(inputs),
+    }
+}
+
+/// A person can be asked only where both sides of the conversation are a terminal.
+fn attach(common: &CommonArgs) -> Attach {
+    let ask = !common.json && io::stdin().is_terminal() && io::stderr().is_terminal();
+    Attach { inputs: if ask { InputMode::Ask } else { InputMode::Never }, ..Attach::default() }
+}
+
+/// What shows the events.
+enum View {
+    Json,
+    Quiet,
+    Lines(Box<Lines>),
+    Tree(Box<Tree>, Screen<io::Stderr>),
+}
+
+/// Starts, watches and ends a run.
+fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunError>>) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("can't start: {error}")),
+    };
+    let exit = runtime.block_on(async {
+        match start.await {
+            Ok(handle) => watch(common, handle).await,
+            Err(error) => fail(&error.to_string()),
+        }
+    });
+    // A thread that waits for a line of standard input can't be stopped and must not hold the process.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
+    let control = handle.control();
+    let terminal = io::stderr().is_terminal();
+    let mut view = match (common.json, common.quiet, terminal) {
+        (true, ..) => View::Json,
+        (_, true, _) => View::Quiet,
+        (.., true) => View::Tree(Box::default(), Screen::new(io::stderr())),
+        _ => View::Lines(Box::new(Lines::new(control.bundle().clone()))),
+    };
+    let asks = matches!(attach(common).inputs, InputMode::Ask);
+    let mut prompter = Prompter::default();
+    let mut frame = tokio::time::interval(FRAME);
+    let mut interrupts = 0;
+    let Some(mut events) = handle.take_events() else {
+        return fail("the run's events were taken");
+    };
+    loop {
+        tokio::select! {
+            item = events.next() => match item {
+                Some(StreamItem::Event(event)) => match &mut view {
+                    View::Json => {
+                        let written = serde_json::to_string(&*event)
+                            .map_err(io::Error::from)
+                            .and_then(|line| writeln!(io::stdout().lock(), "{line}"));
+                        if written.is_err() {
+                            // Nobody listens any more; the run can be resumed.
+                            control.stop();
+                            view = View::Quiet;
+                        }
+                    }
+                    View::Quiet => {}
+                    View::Lines(lines) => {
+                        if let Some(line) = lines.line(&event) {
+                            say(&format!("{line}\n"));
+                        }
+                    }
+                    View::Tree(tree, _) => tree.apply(&event),
+                },
+                Some(StreamItem::Gap { .. }) => {}
+                None => break,
+            },
+            _ = frame.tick() => {
+                if asks && !prompter.waits() && let Some(question) = control.questions().into_iter().next() {
+                    if let View::Tree(tree, screen) = &mut view {
+                        let _ = screen.draw(tree);
+                        let _ = screen.erase();
+                    }
+                    prompter.ask(question);
+                }
+                // The tree stands still while a person types below it.
+                if let View::Tree(tree, screen) = &mut view && !prompter.waits() {
+                    let _ = screen.draw(tree);
+                }
+            }
+            answer = prompter.answer() => match answer {
+                Some((effect, text)) => {
+                    // Refused only when the question was settled meanwhile, which is as good.
+                    let _ = control.answer(&effect, prose_model::Value::text(text));
+                }
+                None => control.stop_asking(),
+            },
+            signal = tokio::signal::ctrl_c() => {
+                if signal.is_err() {
+                    continue;
+                }
+                interrupts += 1;
+                match interrupts {
+                    1 => {
+                        say("cancelling; clean-up still runs, Ctrl-C again cuts it short\n");
+                        control.cancel();
+                    }
+                    2 => control.cancel(),
+                    _ => return Exit::Cancelled,
+                }
+            }
+        }
+    }
+    if let View::Tree(tree, screen) = &mut view {
+        let _ = screen.draw(tree);
+    }
+    match handle.join().await {
+        Ok(result) => finish(common, &result),
+        Err(error) => {
+            fail(&error.to_string());
+            Exit::Failed
+        }
+    }
+}
+
+/// Prints the outputs and says what there is to say about the end.
+fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
+    let mut written = Exit::Ok;
+    if !common.json {
+        match result.output_text() {
+            Ok(Some(text)) => {
+                written = out(|stdout| {
+                    stdout.write_all(text.as_bytes())?;
+                    if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") }
+                });
+            }
+            Ok(None) => {}
+            Err(error) => written = fail(&error.to_string()),
+        }
+    }
+    match result.status {
+        RunStatus::Completed => written,
+        RunStatus::Failed => {
+            if let Some(error) = &result.error {
+                say(&format!("error: {} (at {})\n", error.message, error.statement));
+            }
+            Exit::Failed
+        }
+        RunStatus::Waiting => {
+            let mut text = "the run waits for input:\n".to_owned();
+            let mut command = format!("prose resume {}", result.run_id);
+            for input in &result.waiting {
+                text.push_str(&format!("  {}: {}{}\n", input.name, input.prompt.trim_end(), choices(input)));
+                command.push_str(&format!(" --input {}=…", input.name));
+            }
+            say(&format!("{text}to answer: {command}\n"));
+            Exit::Waiting
+        }
+        RunStatus::Cancelled => Exit::Cancelled,
+        RunStatus::Interrupted => {
+            say(&format!("the run was interrupted; to go on: prose resume {}\n", result.run_id));
+            Exit::Cancelled
+        }
+    }
+}
+
+/// The choices of an input, unless its prompt names them itself.
+fn choices(input: &prose_runtime::WaitingInput) -> String {
+    if input.options.is_empty() || input.options.iter().all(|option| input.prompt.contains(option.as_str())) {
+        return String::new();
+    }
+    format!(" ({})", input.options.join(", "))
+}
+
+/// Asks one question at a time on the terminal.
+#[derive(Default)]
+struct Prompter {
+    pending: Option<(prose_model::EffectId, tokio::sync::oneshot::Receiver<Option<String>>)>,
+}
+
+impl Prompter {
+    fn waits(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    fn ask(&mut self, question: prose_runtime::WaitingInput) {
+        let (send, receive) = tokio::sync::oneshot::channel();
+        say(&format!("? {}: {}{}\n> ", question.name, question.prompt.trim_end(), choices(&question)));
+        // A blocking read can't be cancelled; the thread ends with the process at the latest.
+        let spawned = std::thread::Builder::new().name("prose-input".to_owned()).spawn(move || {
+            let mut line = String::new();
+            let answer = match io::stdin().read_line(&mut line) {
+                Ok(0) | Err(_) => None,
+                Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
+            };
+            let _ = send.send(answer);
+        });
+        if spawned.is_ok() {
+            self.pending = Some((question.effect, receive));
+        }
+    }
+
+    /// The answer to the question that was asked; none when standard input has ended. Never resolves while there is
+    /// no question.
+    async fn answer(&mut self) -> Option<(prose_model::EffectId, String)> {
+        let Some((effect, receive)) = &mut self.pending else {
+            return std::future::pending().await;
+        };
+        let answer = receive.await.ok().flatten();
+        let effect = effect.clone();
+        self.pending = None;
+        answer.map(|text| (effect, text))
+    }
+}

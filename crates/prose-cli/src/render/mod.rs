@@ -1,0 +1,5 @@
+//! What a person or a program sees of diagnostics and runs.
+
+pub mod diagnostics;
+pub mod lines;
+pub mod tree;

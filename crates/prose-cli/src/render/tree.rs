@@ -1,0 +1,455 @@
+//! The live tree of a run on a terminal: what is running with spinners, what is done scrolls away above.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use crossterm::style::Stylize;
+use crossterm::{cursor, queue, terminal};
+use prose_model::{ConstructKind, End, Event, FrameKind, RunEvent, Usage};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::lines::{
+    construct_subject, construct_word, decision_word, duration, one_line, status_word, usage_note,
+};
+
+const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
+
+/// How an item of the tree stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Asking,
+    Ended(End),
+}
+
+/// A line of the tree.
+#[derive(Debug)]
+struct Item {
+    depth: usize,
+    /// Place in the run: an item lies under the open container whose path is the longest prefix of its own.
+    path: String,
+    text: String,
+    note: String,
+    state: State,
+    started: Instant,
+    took: Duration,
+    usage: Usage,
+    children: Vec<usize>,
+    container: bool,
+}
+
+/// The tree's content, without a terminal.
+#[derive(Debug, Default)]
+pub struct Tree {
+    items: Vec<Item>,
+    by_key: HashMap<String, usize>,
+    open: Vec<usize>,
+    /// Roots not yet flushed.
+    roots: Vec<usize>,
+    /// Lines that belong above the tree: warnings, notices.
+    above: Vec<String>,
+    sessions_done: usize,
+    sessions_running: usize,
+    usage: Usage,
+}
+
+impl Tree {
+    /// Takes an event in.
+    pub fn apply(&mut self, event: &RunEvent) {
+        match &event.event {
+            Event::RunStarted { program, backend, simulated, resumed, .. } => {
+                let verb = if *resumed { "Resuming" } else { "Running" };
+                let note = if *simulated { " (simulated: no model is asked)" } else { "" };
+                self.above.push(format!("{verb} {program} on {backend}{note}"));
+            }
+            Event::RunFinished { status, error, usage, .. } => {
+                let mut line = format!("Run {}{}", status_word(*status), usage_note(usage));
+                if let Some(error) = error {
+                    line.push_str(": ");
+                    line.push_str(&one_line(&error.message, 400));
+                }
+                self.end_all();
+                self.above.push(line);
+            }
+            Event::SessionStarted { at, effect, agent, label, model, attempt, max_attempts, .. } => {
+                let mut text = match agent {
+                    Some(agent) => format!("{agent}  {}", one_line(label, 60)),
+                    None => one_line(label, 70),
+                };
+                if let Some(model) = model {
+                    text.push_str(&format!("  [{model}]"));
+                }
+                if *attempt > 1 {
+                    text.push_str(&format!("  attempt {attempt}/{max_attempts}"));
+                }
+                self.sessions_running += 1;
+                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+            }
+            Event::SessionFinished { effect, end, summary, usage } => {
+                self.sessions_running = self.sessions_running.saturating_sub(1);
+                self.sessions_done += 1;
+                self.usage.add(usage);
+                if let Some(item) = self.item(effect.as_str()) {
+                    item.usage = *usage;
+                    item.note = one_line(summary, 60);
+                }
+                self.end(effect.as_str(), *end);
+            }
+            Event::SessionTool { effect, tool, detail } => {
+                if let Some(item) = self.item(effect.as_str()) {
+                    item.note = format!("{tool} {}", one_line(detail, 50));
+                }
+            }
+            Event::SessionText { effect, text } => {
+                if let Some(item) = self.item(effect.as_str()) {
+                    let tail = one_line(text, 60);
+                    if !tail.is_empty() {
+                        item.note = tail;
+                    }
+                }
+            }
+            Event::SessionUsage { effect, usage } => {
+                if let Some(item) = self.item(effect.as_str()) {
+                    item.usage = *usage;
+                }
+            }
+            Event::JudgeStarted { at, effect, text } => {
+                let text = format!("judge  **{}**", one_line(text, 60));
+                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+            }
+            Event::JudgeFinished { effect, end, verdict } => {
+                if let (Some(item), Some(verdict)) = (self.item(effect.as_str()), verdict) {
+                    item.note = format!("-> {}", decision_word(&verdict.decision));
+                }
+                self.end(effect.as_str(), *end);
+            }
+            Event::InputStarted { at, effect, name, prompt, .. } => {
+                let text = format!("input  {name}: {}", one_line(prompt, 60));
+                self.start(effect.to_string(), at.path.as_str(), text, false, State::Asking);
+            }
+            Event::InputFinished { effect, end } => self.end(effect.as_str(), *end),
+            Event::SleepStarted { at, effect, ms } => {
+                let text = format!("wait   {}", duration(*ms));
+                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+            }
+            Event::SleepFinished { effect, end } => self.end(effect.as_str(), *end),
+            Event::FrameStarted { at, frame, kind, name, .. } => {
+                let text = match kind {
+                    FrameKind::Block => format!("do {name}"),
+                    FrameKind::Program => format!("{name}()"),
+                    FrameKind::Iteration | FrameKind::Item => format!("{name} #{frame}"),
+                };
+                self.start(format!("frame {frame}"), at.path.as_str(), text, true, State::Running);
+            }
+            Event::FrameFinished { frame, end } => self.end(&format!("frame {frame}"), *end),
+            Event::ConstructStarted { construct, kind, total, condition, .. } => {
+                // An `if` or `try` alone says nothing a reader of the tree wants to know.
+                if matches!(kind, ConstructKind::If | ConstructKind::Try) {
+                    return;
+                }
+                let subject = construct_subject(*kind, *total, condition.as_deref());
+                let text = format!("{}  {subject}", construct_word(*kind));
+                self.start(construct.to_string(), construct.as_str(), text, true, State::Running);
+            }
+            Event::PartStarted { construct, index, label } => {
+                if let Some(item) = self.item(construct.as_str()) {
+                    item.note = match label {
+                        Some(label) => label.clone(),
+                        None => format!("{}", index + 1),
+                    };
+                }
+            }
+            Event::ConstructFinished { construct, end } => self.end(construct.as_str(), *end),
+            Event::Warning { code, message, .. } => {
+                self.above.push(format!("warning[{code}]: {}", one_line(message, 300)));
+            }
+            Event::Notice { level, message } => self.above.push(format!("{level}: {}", one_line(message, 300))),
+            Event::StatementStarted { .. }
+            | Event::StatementFinished { .. }
+            | Event::PartFinished { .. }
+            | Event::DecodeStarted { .. }
+            | Event::DecodeFinished { .. }
+            | Event::Bound { .. }
+            | Event::SessionSpawned { .. } => {}
+        }
+    }
+
+    /// One line about the whole, for the foot of the tree.
+    fn foot(&self) -> String {
+        format!("{} done, {} running{}", self.sessions_done, self.sessions_running, usage_note(&self.usage))
+    }
+
+    fn item(&mut self, key: &str) -> Option<&mut Item> {
+        self.by_key.get(key).map(|&at| &mut self.items[at])
+    }
+
+    fn start(&mut self, key: String, path: &str, text: String, container: bool, state: State) {
+        let parent = self
+            .open
+            .iter()
+            .copied()
+            .filter(|&at| path.len() > self.items[at].path.len() && path.starts_with(&self.items[at].path))
+            .max_by_key(|&at| self.items[at].path.len());
+        let depth = parent.map_or(0, |at| self.items[at].depth + 1);
+        let at = self.items.len();
+        self.items.push(Item {
+            depth,
+            path: path.to_owned(),
+            text,
+            note: String::new(),
+            state,
+            started: Instant::now(),
+            took: Duration::ZERO,
+            usage: Usage::default(),
+            children: Vec::new(),
+            container,
+        });
+        match parent {
+            Some(parent) => self.items[parent].children.push(at),
+            None => self.roots.push(at),
+        }
+        if container {
+            self.open.push(at);
+        }
+        self.by_key.insert(key, at);
+    }
+
+    fn end(&mut self, key: &str, end: End) {
+        let Some(at) = self.by_key.remove(key) else { return };
+        let item = &mut self.items[at];
+        item.state = State::Ended(end);
+        item.took = item.started.elapsed();
+        self.open.retain(|&open| open != at);
+    }
+
+    fn end_all(&mut self) {
+        for item in &mut self.items {
+            if !matches!(item.state, State::Ended(_)) {
+                item.state = State::Ended(End::Cancelled);
+                item.took = item.started.elapsed();
+            }
+        }
+        self.open.clear();
+        self.by_key.clear();
+    }
+
+    /// Takes what will not change any more: lines above and finished roots at the front.
+    fn take_settled(&mut self, width: usize) -> Vec<String> {
+        let mut lines: Vec<String> = std::mem::take(&mut self.above);
+        let settled =
+            self.roots.iter().take_while(|&&at| matches!(self.items[at].state, State::Ended(_))).count();
+        for at in self.roots.drain(..settled).collect::<Vec<_>>() {
+            self.lines_of(at, width, 0, &mut lines);
+        }
+        if self.roots.is_empty() && self.by_key.is_empty() {
+            self.items.clear();
+            self.open.clear();
+        }
+        lines
+    }
+
+    /// The lines that may still change.
+    fn live(&self, width: usize, tick: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for &at in &self.roots {
+            self.lines_of(at, width, tick, &mut lines);
+        }
+        lines
+    }
+
+    fn lines_of(&self, root: usize, width: usize, tick: usize, lines: &mut Vec<String>) {
+        let mut stack = vec![root];
+        while let Some(at) = stack.pop() {
+            lines.push(self.line(&self.items[at], width, tick));
+            stack.extend(self.items[at].children.iter().rev());
+        }
+    }
+
+    fn line(&self, item: &Item, width: usize, tick: usize) -> String {
+        let mark = match item.state {
+            State::Running => SPINNER[tick % SPINNER.len()].cyan(),
+            State::Asking => "?".yellow(),
+            State::Ended(End::Ok | End::Left) => "✓".green(),
+            State::Ended(End::Failed) => "✗".red(),
+            State::Ended(End::Cancelled) => "⊘".dark_grey(),
+        };
+        let took = match item.state {
+            State::Ended(_) => item.took,
+            _ => item.started.elapsed(),
+        };
+        let mut tail = String::new();
+        if took >= Duration::from_millis(100) {
+            tail = format!("  {}", duration(took.as_millis() as u64));
+        }
+        tail.push_str(&usage_note(&item.usage));
+        let indent = "  ".repeat(item.depth.min(12));
+        let room = width.saturating_sub(indent.len() + 2 + tail.width());
+        let mut body = item.text.clone();
+        if !item.note.is_empty() && !(item.container && matches!(item.state, State::Ended(_))) {
+            body.push_str("  ");
+            body.push_str(&item.note);
+        }
+        let body = cut(&body, room);
+        format!("{indent}{mark} {body}{}", tail.dark_grey())
+    }
+}
+
+/// Cuts text to a number of terminal columns.
+fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > columns {
+            break;
+        }
+        end = at + c.len_utf8();
+    }
+    format!("{}…", &text[..end])
+}
+
+/// Draws a [`Tree`] on a terminal.
+pub struct Screen<W: Write> {
+    out: W,
+    drawn: u16,
+    tick: usize,
+}
+
+impl<W: Write> Screen<W> {
+    /// Draws on the given terminal.
+    pub fn new(out: W) -> Screen<W> {
+        Screen { out, drawn: 0, tick: 0 }
+    }
+
+    /// Draws the tree's present state over the last one.
+    pub fn draw(&mut self, tree: &mut Tree) -> io::Result<()> {
+        let (width, height) = terminal::size().unwrap_or((80, 24));
+        // One column stays free: a line that fills the last one would wrap on some terminals.
+        let width = usize::from(width).saturating_sub(1).max(20);
+        self.tick += 1;
+        let settled = tree.take_settled(width);
+        let mut live = tree.live(width, self.tick);
+        let room = usize::from(height).saturating_sub(3).max(4);
+        if live.len() > room {
+            let hidden = live.len() - room;
+            live.drain(..hidden);
+            live.insert(0, format!("… {hidden} more lines above"));
+        }
+        if !live.is_empty() {
+            live.push(format!("{}", tree.foot().dark_grey()));
+        }
+        self.erase()?;
+        for line in settled.iter().chain(&live) {
+            writeln!(self.out, "{line}")?;
+        }
+        self.drawn = live.len() as u16;
+        self.out.flush()
+    }
+
+    /// Removes the live part, so that something else can be written where it was.
+    pub fn erase(&mut self) -> io::Result<()> {
+        if self.drawn > 0 {
+            queue!(
+                self.out,
+                cursor::MoveToColumn(0),
+                cursor::MoveUp(self.drawn),
+                terminal::Clear(terminal::ClearType::FromCursorDown)
+            )?;
+            self.drawn = 0;
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prose_model::{BindingRef, Order, Place, SourceRange};
+
+    fn event(event: Event) -> RunEvent {
+        RunEvent { v: 1, run_id: "r".into(), ts: String::new(), order: Order::Machine { seq: 0 }, event }
+    }
+
+    fn place(path: &str) -> Place {
+        Place {
+            stmt: "main/0".into(),
+            src: SourceRange { file: 0, start: 0, end: 0 },
+            execution_id: None,
+            path: path.into(),
+        }
+    }
+
+    fn session(path: &str, label: &str) -> RunEvent {
+        event(Event::SessionStarted {
+            at: place(path),
+            effect: path.into(),
+            agent: None,
+            label: label.to_owned(),
+            model: None,
+            attempt: 1,
+            max_attempts: 1,
+            binding: BindingRef { name: "x".into(), execution_id: None, program: Vec::new() },
+            resume: false,
+        })
+    }
+
+    fn plain(lines: &[String]) -> Vec<String> {
+        lines
+            .iter()
+            .map(|line| {
+                let mut text = String::new();
+                let mut escape = false;
+                for c in line.chars() {
+                    match c {
+                        '\x1b' => escape = true,
+                        'm' if escape => escape = false,
+                        c if !escape => text.push(c),
+                        _ => {}
+                    }
+                }
+                text
+            })
+            .collect()
+    }
+
+    #[test]
+    fn children_lie_under_their_construct_and_finished_roots_settle() {
+        let mut tree = Tree::default();
+        tree.apply(&event(Event::ConstructStarted {
+            at: place("main/0"),
+            construct: "main/0".into(),
+            kind: ConstructKind::Parallel,
+            total: Some(2),
+            condition: None,
+        }));
+        tree.apply(&session("main/0.0", "first"));
+        tree.apply(&session("main/0.1", "second"));
+        assert_eq!(plain(&tree.live(60, 1)), ["⣽ parallel  2 branches", "  ⣽ first", "  ⣽ second"]);
+        assert!(tree.take_settled(60).is_empty());
+        for path in ["main/0.0", "main/0.1"] {
+            tree.apply(&event(Event::SessionFinished {
+                effect: path.into(),
+                end: End::Ok,
+                summary: "fine".to_owned(),
+                usage: Usage { input_tokens: 3, output_tokens: 4, cost_usd: None },
+            }));
+        }
+        tree.apply(&event(Event::ConstructFinished { construct: "main/0".into(), end: End::Ok }));
+        assert_eq!(
+            plain(&tree.take_settled(60)),
+            ["✓ parallel  2 branches", "  ✓ first  fine (3 in, 4 out)", "  ✓ second  fine (3 in, 4 out)"]
+        );
+        assert!(tree.live(60, 1).is_empty());
+        assert_eq!(tree.foot(), "2 done, 0 running (6 in, 8 out)");
+    }
+
+    #[test]
+    fn cutting_counts_columns() {
+        assert_eq!(cut("漢字かな", 5), "漢字…");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+}
