@@ -22,6 +22,8 @@ try {
       'workbench.tips.enabled': false,
       'editor.minimap.enabled': false,
       'editor.fontSize': 13,
+      'editor.lineHeight': 17,
+      'editor.hover.above': false,
       'editor.renderLineHighlight': 'none',
       'editor.wordWrap': 'off',
       'breadcrumbs.enabled': false,
