@@ -3,6 +3,7 @@
 //!
 //! Architecture invariant: a task says what failed and where to look, and its exit code is not 0 then.
 
+mod corpus;
 mod editors;
 mod places;
 mod process;
@@ -34,6 +35,11 @@ enum Task {
     Editors(editors::Options),
     /// Package the VS Code extension with a release build of the server
     Vsix,
+    /// What every `.prose` file below a folder comes to: lossless, errors, run under simulate, time
+    Corpus {
+        /// The folder
+        dir: std::path::PathBuf,
+    },
     /// Take the picture of VS Code that the README shows
     Screenshot,
 }
@@ -43,6 +49,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(options),
         Task::Editors(options) => editors::run(options),
         Task::Vsix => editors::package(),
+        Task::Corpus { dir } => corpus::run(&dir),
         Task::Screenshot => editors::screenshot(),
     };
     match result {
