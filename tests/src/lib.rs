@@ -15,7 +15,14 @@ pub fn bin(name: &str) -> PathBuf {
         let exe = std::env::current_exe().unwrap();
         let profile_dir = exe.parent().unwrap().parent().unwrap().to_owned();
         let mut build = Command::new(env!("CARGO"));
-        build.current_dir(root()).args(["build", "--quiet", "--package", "prose-cli", "--bins", "--target-dir"]);
+        build.current_dir(root()).args([
+            "build",
+            "--quiet",
+            "--package",
+            "prose-cli",
+            "--bins",
+            "--target-dir",
+        ]);
         build.arg(profile_dir.parent().unwrap());
         if profile_dir.ends_with("release") {
             build.arg("--release");
@@ -93,8 +100,10 @@ pub fn everything() -> tempfile::TempDir {
 
 /// The single run directory of a workspace.
 pub fn only_run(dir: &Path) -> PathBuf {
-    let mut runs: Vec<PathBuf> =
-        std::fs::read_dir(dir.join(".prose/runs")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut runs: Vec<PathBuf> = std::fs::read_dir(dir.join(".prose/runs"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }

@@ -64,7 +64,13 @@ impl Client {
                 }
             }
         });
-        Client { child, stdin, messages, seen: VecDeque::new(), next_id: 1 }
+        Client {
+            child,
+            stdin,
+            messages,
+            seen: VecDeque::new(),
+            next_id: 1,
+        }
     }
 
     /// Starts a server and initializes it with the given client capabilities and options; returns the reply's result.

@@ -16,8 +16,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("prose-state", &["prose-model"]),
     ("prose-agents", &["prose-model"]),
     ("prose-project", &["prose-hir", "prose-model"]),
-    ("prose-runtime", &["prose-vm", "prose-state", "prose-agents", "prose-model"]),
-    ("prose-lsp", &["prose-ide", "prose-project", "prose-runtime", "prose-model", "prose-syntax"]),
+    (
+        "prose-runtime",
+        &["prose-vm", "prose-state", "prose-agents", "prose-model"],
+    ),
+    (
+        "prose-lsp",
+        &[
+            "prose-ide",
+            "prose-project",
+            "prose-runtime",
+            "prose-model",
+            "prose-syntax",
+        ],
+    ),
 ];
 
 /// May depend on anything: the binaries, and what no user gets.
@@ -25,9 +37,15 @@ const FREE: &[&str] = &["prose-cli", "prose-tests", "test-fixture", "xtask"];
 
 #[test]
 fn crates_depend_only_along_the_table() {
-    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap();
-    let allowed: BTreeMap<&str, BTreeSet<&str>> =
-        ALLOWED.iter().map(|(from, to)| (*from, to.iter().copied().collect())).collect();
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap();
+    let allowed: BTreeMap<&str, BTreeSet<&str>> = ALLOWED
+        .iter()
+        .map(|(from, to)| (*from, to.iter().copied().collect()))
+        .collect();
     let ours: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
     assert!(ours.contains("prose-vm"));
     let mut wrong = Vec::new();
@@ -40,7 +58,11 @@ fn crates_depend_only_along_the_table() {
             wrong.push(format!("{from} is not in the table"));
             continue;
         };
-        for dependency in package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal) {
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|d| d.kind == DependencyKind::Normal)
+        {
             let name = dependency.name.as_str();
             if ours.contains(name) && !to.contains(name) {
                 wrong.push(format!("{from} -> {name}"));

@@ -20,7 +20,10 @@ fn run_prints_the_single_output_raw_on_stdout_and_nothing_else() {
 #[test]
 fn several_outputs_are_one_json_object() {
     let dir = workspace(&[("a.prose", "output a = session \"A\"\noutput n = 1 + 2\n")]);
-    let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "--quiet"]);
+    let ran = prose(
+        dir.path(),
+        &["run", "a.prose", "--backend", "simulate", "--quiet"],
+    );
     assert_eq!(ran.code, 0, "{ran:?}");
     let value: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(value, json!({"a": "[simulated] A", "n": 3}));
@@ -40,7 +43,10 @@ fn compile_errors_stop_the_run_with_2() {
     let dir = workspace(&[("a.prose", "session: nobody\n")]);
     let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate"]);
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains("E007") && ran.stderr.contains("a.prose:1:"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("E007") && ran.stderr.contains("a.prose:1:"),
+        "{ran:?}"
+    );
     assert!(!dir.path().join(".prose/runs").exists(), "nothing was run");
 }
 
@@ -56,14 +62,24 @@ fn a_failing_program_exits_with_1_and_keeps_its_bound_outputs() {
 #[test]
 fn an_unanswerable_input_suspends_with_3_and_resume_answers_it() {
     let dir = workspace(&[
-        ("a.prose", "let x = session \"First\"\ninput ok: \"Go on? (yes/no)\"\noutput r = \"{x} then {ok}\"\n"),
+        (
+            "a.prose",
+            "let x = session \"First\"\ninput ok: \"Go on? (yes/no)\"\noutput r = \"{x} then {ok}\"\n",
+        ),
         // Unmatched inputs get made-up answers under simulate, unless the mock file leaves them to a person.
         ("a.mock.toml", "[defaults]\nask = true\n"),
     ]);
     let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate"]);
     assert_eq!(ran.code, 3, "{ran:?}");
-    let id = only_run(dir.path()).file_name().unwrap().to_string_lossy().into_owned();
-    assert!(ran.stderr.contains(&format!("prose resume {id} --input ok=")), "{ran:?}");
+    let id = only_run(dir.path())
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    assert!(
+        ran.stderr.contains(&format!("prose resume {id} --input ok=")),
+        "{ran:?}"
+    );
     let ran = prose(dir.path(), &["resume", &id, "--input", "ok=yes"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, "[simulated] First then yes\n");
@@ -72,10 +88,22 @@ fn an_unanswerable_input_suspends_with_3_and_resume_answers_it() {
 #[test]
 fn inputs_come_from_options_and_files() {
     let dir = workspace(&[
-        ("a.prose", "input a: \"A\"\ninput b: \"B\"\noutput r = \"{a}+{b}\"\n"),
+        (
+            "a.prose",
+            "input a: \"A\"\ninput b: \"B\"\noutput r = \"{a}+{b}\"\n",
+        ),
         ("in.json", "{\"b\": \"from file\", \"a\": \"overridden\"}"),
     ]);
-    let args = ["run", "a.prose", "--backend", "simulate", "--inputs", "in.json", "--input", "a=x=y"];
+    let args = [
+        "run",
+        "a.prose",
+        "--backend",
+        "simulate",
+        "--inputs",
+        "in.json",
+        "--input",
+        "a=x=y",
+    ];
     let ran = prose(dir.path(), &args);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "x=y+from file\n"), "{ran:?}");
 }
@@ -83,9 +111,16 @@ fn inputs_come_from_options_and_files() {
 #[test]
 fn json_is_one_event_a_line_and_every_start_has_an_end() {
     let dir = everything();
-    let ran = prose(dir.path(), &["run", "everything.prose", "--backend", "simulate", "--json"]);
+    let ran = prose(
+        dir.path(),
+        &["run", "everything.prose", "--backend", "simulate", "--json"],
+    );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let events: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(events.first().unwrap()["type"], "run_started");
     assert_eq!(events.last().unwrap()["type"], "run_finished");
     let mut open = BTreeSet::new();
@@ -93,7 +128,10 @@ fn json_is_one_event_a_line_and_every_start_has_an_end() {
     for event in &events {
         let kind = event["type"].as_str().unwrap();
         kinds.insert(kind.to_owned());
-        let Some((what, phase)) = kind.rsplit_once('_').filter(|(_, p)| ["started", "finished"].contains(p)) else {
+        let Some((what, phase)) = kind
+            .rsplit_once('_')
+            .filter(|(_, p)| ["started", "finished"].contains(p))
+        else {
             continue;
         };
         let key = match what {
@@ -111,7 +149,14 @@ fn json_is_one_event_a_line_and_every_start_has_an_end() {
         }
     }
     assert!(open.is_empty(), "never finished: {open:#?}");
-    for kind in ["session_started", "judge_started", "input_started", "sleep_started", "frame_started", "bound"] {
+    for kind in [
+        "session_started",
+        "judge_started",
+        "input_started",
+        "sleep_started",
+        "frame_started",
+        "bound",
+    ] {
         assert!(kinds.contains(kind), "{kind} is missing: {kinds:?}");
     }
 }
@@ -119,7 +164,10 @@ fn json_is_one_event_a_line_and_every_start_has_an_end() {
 #[test]
 fn the_run_directory_is_the_seeds() {
     let dir = everything();
-    let ran = prose(dir.path(), &["run", "everything.prose", "--backend", "simulate", "--quiet"]);
+    let ran = prose(
+        dir.path(),
+        &["run", "everything.prose", "--backend", "simulate", "--quiet"],
+    );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let run = only_run(dir.path());
     let id = run.file_name().unwrap().to_string_lossy().into_owned();
@@ -130,16 +178,24 @@ fn the_run_directory_is_the_seeds() {
         Some(bytes) => String::from_utf8(bytes.clone()).unwrap(),
         None => panic!("{name} is not among {:#?}", files.keys()),
     };
-    assert_eq!(text("program.prose"), std::fs::read_to_string(dir.path().join("everything.prose")).unwrap());
+    assert_eq!(
+        text("program.prose"),
+        std::fs::read_to_string(dir.path().join("everything.prose")).unwrap()
+    );
     assert!(text("state.md").starts_with("# Execution State\n\nrun: "));
     let plan = text("bindings/plan.md");
-    assert!(plan.starts_with("# plan\n\nkind: let\n\nsource:\n```prose\n"), "{plan}");
+    assert!(
+        plan.starts_with("# plan\n\nkind: let\n\nsource:\n```prose\n"),
+        "{plan}"
+    );
     assert!(text("bindings/everything.md").contains("kind: output"));
     assert!(text("bindings/places.md").contains("kind: const"));
     assert!(text("bindings/topic.md").contains("kind: input"));
     let any = |start: &str, end: &str| {
         assert!(
-            files.keys().any(|name| name.starts_with(start) && name.ends_with(end)),
+            files
+                .keys()
+                .any(|name| name.starts_with(start) && name.ends_with(end)),
             "{start}*{end} is not among {:#?}",
             files.keys()
         );
@@ -167,14 +223,20 @@ fn check_reports_text_and_json_with_utf16_columns() {
     let undefined = diagnostics.iter().find(|d| d["code"] == "E007").unwrap();
     assert_eq!(undefined["range"]["start"], json!({"line": 1, "character": 9}));
     // `let x = session "` is 17 long, `𝒳 ` is three UTF-16 units, the brace one.
-    let unknown_name = diagnostics.iter().find(|d| d["range"]["start"]["line"] == 0).unwrap();
+    let unknown_name = diagnostics
+        .iter()
+        .find(|d| d["range"]["start"]["line"] == 0)
+        .unwrap();
     assert_eq!(unknown_name["range"]["start"]["character"], 21, "{unknown_name}");
 }
 
 #[test]
 fn check_takes_folders_and_denies_warnings_on_request() {
-    let dir =
-        workspace(&[("p/a.prose", "session \"\"\n"), ("p/q/b.prose", HELLO), ("p/.hidden/c.prose", "]]]\n")]);
+    let dir = workspace(&[
+        ("p/a.prose", "session \"\"\n"),
+        ("p/q/b.prose", HELLO),
+        ("p/.hidden/c.prose", "]]]\n"),
+    ]);
     let ran = prose(dir.path(), &["check", "p"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("W001"), "{ran:?}");
@@ -186,7 +248,10 @@ fn explain_prints_a_page_and_rejects_unknown_codes() {
     let dir = workspace(&[]);
     let ran = prose(dir.path(), &["explain", "e007"]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stdout.contains("E007") && ran.stdout.contains("```prose"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("E007") && ran.stdout.contains("```prose"),
+        "{ran:?}"
+    );
     let ran = prose(dir.path(), &["explain", "E999"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
 }
@@ -198,8 +263,22 @@ fn usage_errors_are_2() {
         &["run"][..],
         &["run", "missing.prose"],
         &["run", "a.prose", "--backend", "nonsense"],
-        &["run", "a.prose", "--backend", "simulate", "--mock", "missing.toml"],
-        &["run", "a.prose", "--backend", "simulate", "--input", "no-equals-sign"],
+        &[
+            "run",
+            "a.prose",
+            "--backend",
+            "simulate",
+            "--mock",
+            "missing.toml",
+        ],
+        &[
+            "run",
+            "a.prose",
+            "--backend",
+            "simulate",
+            "--input",
+            "no-equals-sign",
+        ],
         &["run", "a.prose", "--backend", "simulate", "--input", "unknown=1"],
         &["run", "a.prose", "--backend", "simulate", "--inputs", "a.prose"],
         &["run", "someone/something", "--backend", "simulate"],
@@ -245,8 +324,16 @@ fn bad_bytes_give_a_message_and_never_a_panic() {
         ("deeply nested", nested(10_000), 2),
         ("brackets", brackets.into_bytes(), 1),
         ("bom", "\u{feff}session \"Hi\"\n".into(), 0),
-        ("crlf", b"agent a:\r\n  model: opus\r\n\r\nsession: a\r\n  prompt: \"Hi\"\r\n".to_vec(), 0),
-        ("cr", b"agent a:\r  model: opus\rsession: a\r  prompt: \"Hi\"\r".to_vec(), 0),
+        (
+            "crlf",
+            b"agent a:\r\n  model: opus\r\n\r\nsession: a\r\n  prompt: \"Hi\"\r\n".to_vec(),
+            0,
+        ),
+        (
+            "cr",
+            b"agent a:\r  model: opus\rsession: a\r  prompt: \"Hi\"\r".to_vec(),
+            0,
+        ),
         ("tabs", b"agent a:\n\tmodel: opus\n".to_vec(), 1),
         ("empty", Vec::new(), 0),
     ];
@@ -254,10 +341,22 @@ fn bad_bytes_give_a_message_and_never_a_panic() {
         let dir = workspace(&[]);
         std::fs::write(dir.path().join("a.prose"), &bytes).unwrap();
         let ran = prose(dir.path(), &["check", "a.prose"]);
-        assert_eq!(ran.code, check_code, "check {name}: {} {}", ran.stdout, ran.stderr);
+        assert_eq!(
+            ran.code, check_code,
+            "check {name}: {} {}",
+            ran.stdout, ran.stderr
+        );
         assert!(!ran.stderr.contains("panicked"), "{name}: {}", ran.stderr);
-        let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "--quiet"]);
-        assert_eq!(ran.code, if check_code == 0 { 0 } else { 2 }, "run {name}: {}", ran.stderr);
+        let ran = prose(
+            dir.path(),
+            &["run", "a.prose", "--backend", "simulate", "--quiet"],
+        );
+        assert_eq!(
+            ran.code,
+            if check_code == 0 { 0 } else { 2 },
+            "run {name}: {}",
+            ran.stderr
+        );
         assert!(!ran.stderr.contains("panicked"), "{name}: {}", ran.stderr);
         if check_code != 0 {
             assert!(!ran.stderr.trim().is_empty(), "{name} says nothing");

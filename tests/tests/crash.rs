@@ -12,7 +12,9 @@ const ABORT: &str = "PROSE_TEST_ABORT_AFTER_RECORD";
 
 fn records(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join("journal.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// What a run leaves, without what names the process or the time: bindings, memory, and the outcome of every effect.
@@ -29,7 +31,10 @@ fn left(dir: &Path) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, Value>) {
         if record["t"] == "outcome" {
             let id = record["id"].as_str().unwrap().to_owned();
             let twice = outcomes.insert(id.clone(), record["outcome"].clone());
-            assert!(twice.is_none(), "{id} has two outcomes: something was asked again");
+            assert!(
+                twice.is_none(),
+                "{id} has two outcomes: something was asked again"
+            );
         }
     }
     (files, outcomes)
@@ -39,7 +44,9 @@ fn started(dir: &Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for record in records(&only_run(dir)) {
         if record["t"] == "started" {
-            *counts.entry(record["id"].as_str().unwrap().to_owned()).or_default() += 1;
+            *counts
+                .entry(record["id"].as_str().unwrap().to_owned())
+                .or_default() += 1;
         }
     }
     counts
@@ -48,7 +55,10 @@ fn started(dir: &Path) -> BTreeMap<String, usize> {
 #[test]
 fn aborted_after_every_record_and_resumed_it_ends_the_same() {
     let whole = everything();
-    let reference = prose(whole.path(), &["run", "everything.prose", "--backend", "simulate", "--quiet"]);
+    let reference = prose(
+        whole.path(),
+        &["run", "everything.prose", "--backend", "simulate", "--quiet"],
+    );
     assert_eq!(reference.code, 0, "{reference:?}");
     let total = records(&only_run(whole.path())).len();
     assert!(total > 100, "{total}");
@@ -74,7 +84,11 @@ fn case(n: usize, reference: &Ran, expected: &(BTreeMap<String, Vec<u8>>, BTreeM
         .output()
         .unwrap()
         .into();
-    assert_eq!((killed.code, killed.stdout.as_str()), (-1, ""), "after record {n}: {killed:?}");
+    assert_eq!(
+        (killed.code, killed.stdout.as_str()),
+        (-1, ""),
+        "after record {n}: {killed:?}"
+    );
     let run = only_run(dir.path());
     assert_eq!(records(&run).len(), n, "the process died right after record {n}");
     let answered: Vec<String> = left(dir.path()).1.into_keys().collect();
@@ -87,7 +101,11 @@ fn case(n: usize, reference: &Ran, expected: &(BTreeMap<String, Vec<u8>>, BTreeM
     assert_eq!(now.1, expected.1, "outcomes after record {n}");
     for (name, bytes) in &expected.0 {
         let found = now.0.get(name).map(|bytes| String::from_utf8_lossy(bytes));
-        assert_eq!(found.as_deref(), Some(&*String::from_utf8_lossy(bytes)), "{name} after record {n}");
+        assert_eq!(
+            found.as_deref(),
+            Some(&*String::from_utf8_lossy(bytes)),
+            "{name} after record {n}"
+        );
     }
     assert_eq!(now.0.len(), expected.0.len(), "files after record {n}");
     let started_after = started(dir.path());
@@ -110,7 +128,10 @@ fn a_run_has_one_owner() {
         .unwrap();
     let run = only_run(dir.path());
     let id = run.file_name().unwrap().to_string_lossy().into_owned();
-    let lock = std::fs::OpenOptions::new().write(true).open(run.join("lock")).unwrap();
+    let lock = std::fs::OpenOptions::new()
+        .write(true)
+        .open(run.join("lock"))
+        .unwrap();
     lock.lock().unwrap();
     let refused = prose(dir.path(), &["resume", &id]);
     assert_eq!(refused.code, 2, "{refused:?}");
@@ -153,7 +174,11 @@ fn a_changed_program_is_not_resumed_unless_accepted() {
         .env(ABORT, "30")
         .output()
         .unwrap();
-    let id = only_run(dir.path()).file_name().unwrap().to_string_lossy().into_owned();
+    let id = only_run(dir.path())
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
     let program = dir.path().join("everything.prose");
     let text = std::fs::read_to_string(&program).unwrap();
     std::fs::write(&program, text.replace("Finish", "Finish differently")).unwrap();

@@ -21,7 +21,10 @@ fn examples() -> Vec<PathBuf> {
 fn examples_check_clean() {
     let dir = workspace(&[]);
     for path in examples() {
-        let ran = prose(dir.path(), &["check", "--deny", "warnings", path.to_str().unwrap()]);
+        let ran = prose(
+            dir.path(),
+            &["check", "--deny", "warnings", path.to_str().unwrap()],
+        );
         assert_eq!(ran.code, 0, "{}", ran.stdout);
     }
 }
@@ -30,14 +33,21 @@ fn examples_check_clean() {
 fn examples_run() {
     let mut report = String::new();
     for path in examples() {
-        assert!(path.with_extension("mock.toml").exists(), "{} has no mock file", path.display());
+        assert!(
+            path.with_extension("mock.toml").exists(),
+            "{} has no mock file",
+            path.display()
+        );
         // The folder's `.prose` would take the run in.
         let dir = workspace(&[]);
         let copy = dir.path().join(path.file_name().unwrap());
         std::fs::copy(&path, &copy).unwrap();
         std::fs::copy(path.with_extension("mock.toml"), copy.with_extension("mock.toml")).unwrap();
         let path = copy;
-        let ran = prose(dir.path(), &["run", path.to_str().unwrap(), "--backend", "simulate", "--quiet"]);
+        let ran = prose(
+            dir.path(),
+            &["run", path.to_str().unwrap(), "--backend", "simulate", "--quiet"],
+        );
         assert_eq!(ran.code, 0, "{}: {}", path.display(), ran.stderr);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         report.push_str(&format!("== {name}\n{}", ran.stdout));

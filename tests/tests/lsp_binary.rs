@@ -57,7 +57,10 @@ fn killing_the_client_ends_the_server_even_when_its_pipes_stay_open() {
     let mut editor = Command::new("sleep").arg("600").spawn().unwrap();
     let mut client = Client::spawn(dir.path());
     client
-        .request("initialize", json!({"processId": editor.id(), "rootUri": null, "capabilities": {}}))
+        .request(
+            "initialize",
+            json!({"processId": editor.id(), "rootUri": null, "capabilities": {}}),
+        )
         .unwrap();
     client.notify("initialized", json!({}));
     editor.kill().unwrap();
@@ -89,13 +92,27 @@ fn a_thousand_unawaited_changes_leave_the_clients_text() {
         let mut text = String::from(PROGRAM);
         client.open(&uri, &text);
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let pieces = ["x", "𝒳", "é\u{301}", "\n", "\r\n", "\"", "**", "{poem}", "", "session \"a\"\n"];
+        let pieces = [
+            "x",
+            "𝒳",
+            "é\u{301}",
+            "\n",
+            "\r\n",
+            "\"",
+            "**",
+            "{poem}",
+            "",
+            "session \"a\"\n",
+        ];
         let position = |text: &str, at: usize| {
             let head = &text[..at];
             let line = head.matches('\n').count();
             let column = &head[head.rfind('\n').map_or(0, |n| n + 1)..];
-            let character =
-                if encoding == "utf-8" { column.len() } else { column.encode_utf16().count() };
+            let character = if encoding == "utf-8" {
+                column.len()
+            } else {
+                column.encode_utf16().count()
+            };
             json!({"line": line, "character": character})
         };
         for version in 2..1002 {
@@ -127,9 +144,8 @@ fn a_thousand_unawaited_changes_leave_the_clients_text() {
         }
         let view = client.request("prose/viewText", json!({"uri": uri})).unwrap();
         assert_eq!(view["text"].as_str().unwrap(), text, "{encoding}");
-        let diagnostics = client.wait(|m| {
-            m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == 1001
-        });
+        let diagnostics = client
+            .wait(|m| m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == 1001);
         assert_eq!(diagnostics["params"]["uri"], json!(uri));
     }
 }
@@ -145,12 +161,16 @@ fn diagnostics_hover_completion_definition_and_lens() {
     let diagnostics = published["params"]["diagnostics"].as_array().unwrap();
     assert_eq!(diagnostics.len(), 1, "{diagnostics:#?}");
     assert_eq!(diagnostics[0]["code"], "E007");
-    assert_eq!(diagnostics[0]["range"]["start"], json!({"line": 7, "character": 9}));
-    let at = |line: u32, character: u32| {
-        json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": character}})
-    };
+    assert_eq!(
+        diagnostics[0]["range"]["start"],
+        json!({"line": 7, "character": 9})
+    );
+    let at = |line: u32, character: u32| json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": character}});
     let hover = client.request("textDocument/hover", at(3, 22)).unwrap();
-    assert!(hover["contents"]["value"].as_str().unwrap().contains("haiku"), "{hover}");
+    assert!(
+        hover["contents"]["value"].as_str().unwrap().contains("haiku"),
+        "{hover}"
+    );
     let definition = client.request("textDocument/definition", at(3, 22)).unwrap();
     assert!(definition.to_string().contains("\"line\":0"), "{definition}");
     let completion = client.request("textDocument/completion", at(7, 9)).unwrap();
@@ -163,7 +183,9 @@ fn diagnostics_hover_completion_definition_and_lens() {
         })
         .unwrap();
     assert_eq!(references.as_array().unwrap().len(), 2, "{references}");
-    let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": uri}})).unwrap();
+    let lenses = client
+        .request("textDocument/codeLens", json!({"textDocument": {"uri": uri}}))
+        .unwrap();
     assert!(lenses.to_string().contains("prose.run"), "{lenses}");
     let actions = client
         .request(
@@ -210,7 +232,11 @@ fn a_run_streams_its_events_and_ends_its_progress_while_the_text_is_edited() {
                 assert_eq!(message["params"]["runId"], json!(run_id));
                 let event = &message["params"]["event"];
                 if let Some(seq) = event["seq"].as_u64() {
-                    assert_eq!(seq, last_seq.map_or(0, |last| last + 1), "events come in order, none is lost");
+                    assert_eq!(
+                        seq,
+                        last_seq.map_or(0, |last| last + 1),
+                        "events come in order, none is lost"
+                    );
                     last_seq = Some(seq);
                 }
                 kinds.push(event["type"].as_str().unwrap().to_owned());
@@ -237,7 +263,10 @@ fn a_run_streams_its_events_and_ends_its_progress_while_the_text_is_edited() {
     assert_eq!(progress.first().map(String::as_str), Some("begin"));
     assert_eq!(kinds.iter().filter(|kind| *kind == "run_started").count(), 1);
     let view = client.request("prose/viewText", json!({"uri": uri})).unwrap();
-    assert_eq!(view["text"], format!("{}{program}", "#".repeat(version as usize - 1)));
+    assert_eq!(
+        view["text"],
+        format!("{}{program}", "#".repeat(version as usize - 1))
+    );
 }
 
 #[test]
@@ -247,13 +276,27 @@ fn an_untrusted_workspace_runs_only_simulated_and_a_stale_version_not_at_all() {
     let uri = format!("file://{}/a.prose", dir.path().display());
     client.open(&uri, PROGRAM);
     let mut run = |arguments: Value| {
-        client.request("workspace/executeCommand", json!({"command": "prose.run", "arguments": arguments}))
+        client.request(
+            "workspace/executeCommand",
+            json!({"command": "prose.run", "arguments": arguments}),
+        )
     };
     let refused = run(json!([{"uri": uri, "backend": "claude"}])).unwrap_err();
-    assert!(refused["message"].as_str().unwrap().contains("trust"), "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().contains("trust"),
+        "{refused}"
+    );
     let refused = run(json!([{"uri": uri, "version": 7, "backend": "simulate"}])).unwrap_err();
-    assert!(refused["message"].as_str().unwrap().contains("version"), "{refused}");
-    for nonsense in [json!([]), json!([7]), json!([{"uri": 7}]), json!([{"uri": uri, "inputz": {}}])] {
+    assert!(
+        refused["message"].as_str().unwrap().contains("version"),
+        "{refused}"
+    );
+    for nonsense in [
+        json!([]),
+        json!([7]),
+        json!([{"uri": 7}]),
+        json!([{"uri": uri, "inputz": {}}]),
+    ] {
         run(nonsense).unwrap_err();
     }
     assert!(run(json!([{"uri": uri, "backend": "simulate"}])).unwrap()["runId"].is_string());
@@ -276,8 +319,8 @@ fn an_input_is_asked_of_the_client_and_the_first_answer_wins() {
     assert_eq!(question["params"]["name"], "ok");
     assert_eq!(question["params"]["options"], json!(["yes", "no"]));
     client.reply(&question, json!({"value": "yes"}));
-    let finished = client
-        .wait(|m| m["method"] == "prose/runEvent" && m["params"]["event"]["type"] == "run_finished");
+    let finished =
+        client.wait(|m| m["method"] == "prose/runEvent" && m["params"]["event"]["type"] == "run_finished");
     assert_eq!(finished["params"]["event"]["status"], "completed", "{finished}");
     let late = client
         .request(

@@ -8,8 +8,21 @@ use crate::{Result, places, process};
 
 pub fn run(dir: &Path) -> Result<ExitCode> {
     let dir = std::path::absolute(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let arguments = ["run", "--quiet", "--release", "--package", "prose-tests", "--bin", "corpus", "--"];
+    let arguments = [
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "prose-tests",
+        "--bin",
+        "corpus",
+        "--",
+    ];
     let mut command = process::command("cargo", &arguments, places::root());
     command.arg(dir);
-    Ok(if process::tee(command, |_| {})? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if process::tee(command, |_| {})? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

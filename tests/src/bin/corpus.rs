@@ -39,7 +39,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: {error}");
@@ -74,7 +78,7 @@ fn row(path: &Path, runtime: &tokio::runtime::Runtime) -> Row {
         }
     };
     let text = workspace.text(file);
-    row.lossless = prose_syntax::parse(&text).syntax().text() == &*text;
+    row.lossless = prose_syntax::parse(&text).syntax().text() == *text;
     for diagnostic in workspace.diagnostics(file) {
         match diagnostic.severity {
             Severity::Error => *row.errors.entry(diagnostic.code).or_default() += 1,
@@ -100,9 +104,14 @@ fn row(path: &Path, runtime: &tokio::runtime::Runtime) -> Row {
 
 /// Runs in a folder of its own, with made-up answers, and says how it ended.
 async fn simulate(bundle: std::sync::Arc<prose_model::Bundle>) -> String {
-    let Ok(dir) = tempfile::tempdir() else { return "no temporary folder".to_owned() };
+    let Ok(dir) = tempfile::tempdir() else {
+        return "no temporary folder".to_owned();
+    };
     let engine = Engine::new(dir.path());
-    let settings = BackendSettings { name: Some("simulate".to_owned()), ..BackendSettings::default() };
+    let settings = BackendSettings {
+        name: Some("simulate".to_owned()),
+        ..BackendSettings::default()
+    };
     let backend = match engine.backend(&settings) {
         Ok(backend) => backend,
         Err(error) => return error.to_string(),
@@ -144,7 +153,11 @@ async fn simulate(bundle: std::sync::Arc<prose_model::Bundle>) -> String {
 fn codes(counts: &BTreeMap<&'static str, usize>) -> String {
     match counts.len() {
         0 => "-".to_owned(),
-        _ => counts.iter().map(|(code, n)| format!("{code}×{n}")).collect::<Vec<_>>().join(" "),
+        _ => counts
+            .iter()
+            .map(|(code, n)| format!("{code}×{n}"))
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 

@@ -52,7 +52,10 @@ pub fn check(args: &CheckArgs) -> Exit {
     for path in &paths {
         match workspace.add(path) {
             Ok(file) if checked.iter().any(|c| c.file == file) => {}
-            Ok(file) => checked.push(Checked { file, found: Vec::new() }),
+            Ok(file) => checked.push(Checked {
+                file,
+                found: Vec::new(),
+            }),
             Err(error) => {
                 fail(&error.to_string());
                 refused = true;
@@ -80,12 +83,23 @@ pub fn check(args: &CheckArgs) -> Exit {
 
 /// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
 pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
-    let start = if path.is_dir() { path } else { path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")) };
+    let start = if path.is_dir() {
+        path
+    } else {
+        path.parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
+    };
     let root = find_root(start, Path::new("."), home().as_deref());
-    let environment =
-        Environment::load(&root).map_err(|error| format!("can't read {}: {error}", root.join(".prose/.env").display()))?;
-    let config = Config::load(&root, Trust::Trusted, Config::user_file().as_deref(), &environment)
-        .map_err(|error| error.to_string())?;
+    let environment = Environment::load(&root)
+        .map_err(|error| format!("can't read {}: {error}", root.join(".prose/.env").display()))?;
+    let config = Config::load(
+        &root,
+        Trust::Trusted,
+        Config::user_file().as_deref(),
+        &environment,
+    )
+    .map_err(|error| error.to_string())?;
     for notice in &config.notices {
         say(&format!("note: {notice}\n"));
     }
@@ -126,7 +140,12 @@ pub(crate) fn render_all<'a>(
             range: bytes(diagnostic.range),
             related: others
                 .iter()
-                .map(|(path, text, range, message)| Related { path, text, range: bytes(*range), message })
+                .map(|(path, text, range, message)| Related {
+                    path,
+                    text,
+                    range: bytes(*range),
+                    message,
+                })
                 .collect(),
         };
         shown.push_str(&render(&report, colour));
@@ -233,14 +252,18 @@ fn github(to: &mut impl Write, workspace: &Workspace, checked: &[Checked]) -> io
     for diagnostic in checked.iter().flat_map(|c| &c.found) {
         let text = workspace.text(diagnostic.file);
         let index = LineIndex::new(&text);
-        let (start, end) =
-            (index.utf16(&text, diagnostic.range.start()), index.utf16(&text, diagnostic.range.end()));
+        let (start, end) = (
+            index.utf16(&text, diagnostic.range.start()),
+            index.utf16(&text, diagnostic.range.end()),
+        );
         let level = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Hint => "notice",
         };
-        let path = escape(workspace.display(diagnostic.file)).replace(':', "%3A").replace(',', "%2C");
+        let path = escape(workspace.display(diagnostic.file))
+            .replace(':', "%3A")
+            .replace(',', "%2C");
         writeln!(
             to,
             "::{level} file={path},line={},col={},endLine={},endColumn={},title={}::{}",
@@ -263,7 +286,10 @@ fn sarif(workspace: &Workspace, checked: &[Checked]) -> Value {
         .map(|d| {
             let text = workspace.text(d.file);
             let index = LineIndex::new(&text);
-            let (start, end) = (index.utf16(&text, d.range.start()), index.utf16(&text, d.range.end()));
+            let (start, end) = (
+                index.utf16(&text, d.range.start()),
+                index.utf16(&text, d.range.end()),
+            );
             let level = match d.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",

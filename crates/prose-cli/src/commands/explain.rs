@@ -12,7 +12,10 @@ pub fn explain(code: &str) -> Exit {
         Some(info) => out(|stdout| stdout.write_all(info.page.as_bytes())),
         None => {
             let known: Vec<&str> = codes::CODES.iter().map(|info| info.code).collect();
-            super::fail(&format!("there is no code `{code}`; the codes are {}", known.join(", ")))
+            super::fail(&format!(
+                "there is no code `{code}`; the codes are {}",
+                known.join(", ")
+            ))
         }
     }
 }

@@ -5,7 +5,11 @@ use crate::args::LspArgs;
 
 /// Serves until the client is done with us.
 pub fn lsp(_args: &LspArgs) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("can't start: {error}")),
     };

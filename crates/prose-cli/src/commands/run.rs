@@ -41,7 +41,12 @@ pub fn resume(args: ResumeArgs) -> Exit {
     let engine = Engine::new(root);
     let request = ResumeRequest {
         run_id: args.run_id.as_str().into(),
-        inputs: args.common.input.iter().map(|(k, v)| (k.clone(), prose_model::Value::text(v.as_str()))).collect(),
+        inputs: args
+            .common
+            .input
+            .iter()
+            .map(|(k, v)| (k.clone(), prose_model::Value::text(v.as_str())))
+            .collect(),
         accept_changed: args.accept_changes,
         backend: None,
         attach: attach(&args.common),
@@ -61,7 +66,10 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     let path = match resolve_target(&args.target) {
         Target::Local(path) => path,
         Target::Remote(_) | Target::NotFound => {
-            return Err(LoadError::Remote { target: args.target.clone() }.to_string());
+            return Err(LoadError::Remote {
+                target: args.target.clone(),
+            }
+            .to_string());
         }
     };
     let (root, config) = project(&path)?;
@@ -69,7 +77,9 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     let bundle = runnable(&loaded, &config)?;
     let inputs = inputs(args, &bundle)?;
     if let Some(state) = config.run.state.filter(|state| *state != StateKind::Filesystem) {
-        return Err(format!("runs can't keep their state in `{state}` yet, only in `filesystem`"));
+        return Err(format!(
+            "runs can't keep their state in `{state}` yet, only in `filesystem`"
+        ));
     }
     let mock = match &args.mock {
         Some(mock) if !mock.is_file() => return Err(format!("there is no mock file {}", mock.display())),
@@ -92,8 +102,14 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         ..RunOptions::default()
     };
     let program = loaded.workspace.display(loaded.file).to_owned();
-    let request =
-        RunRequest { bundle, program, inputs, options, backend, attach: attach(&args.common) };
+    let request = RunRequest {
+        bundle,
+        program,
+        inputs,
+        options,
+        backend,
+        attach: attach(&args.common),
+    };
     Ok((engine, request))
 }
 
@@ -133,10 +149,15 @@ fn runnable(loaded: &Loaded, config: &Config) -> Result<std::sync::Arc<Bundle>, 
 fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
     let mut inputs = Inputs::new();
     if let Some(path) = &args.inputs {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("can't read {}: {error}", path.display()))?;
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
             .map_err(|error| format!("{} is not a JSON object of input values: {error}", path.display()))?;
-        inputs.extend(object.into_iter().map(|(name, value)| (name, value_from_json(value))));
+        inputs.extend(
+            object
+                .into_iter()
+                .map(|(name, value)| (name, value_from_json(value))),
+        );
     }
     for (name, value) in &args.common.input {
         inputs.insert(name.clone(), prose_model::Value::text(value.as_str()));
@@ -149,7 +170,10 @@ fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
         Some(name) if known.is_empty() => {
             Err(format!("the program has no input `{name}`; it has none at all"))
         }
-        Some(name) => Err(format!("the program has no input `{name}`; its inputs are {}", known.join(", "))),
+        Some(name) => Err(format!(
+            "the program has no input `{name}`; its inputs are {}",
+            known.join(", ")
+        )),
         None => Ok(inputs),
     }
 }
@@ -157,7 +181,10 @@ fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
 /// A person can be asked only where both sides of the conversation are a terminal.
 fn attach(common: &CommonArgs) -> Attach {
     let ask = !common.json && io::stdin().is_terminal() && io::stderr().is_terminal();
-    Attach { inputs: if ask { InputMode::Ask } else { InputMode::Never }, ..Attach::default() }
+    Attach {
+        inputs: if ask { InputMode::Ask } else { InputMode::Never },
+        ..Attach::default()
+    }
 }
 
 /// What shows the events.
@@ -170,7 +197,11 @@ enum View {
 
 /// Starts, watches and ends a run.
 fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunError>>) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("can't start: {error}")),
     };
@@ -282,7 +313,11 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
             Ok(Some(text)) => {
                 written = out(|stdout| {
                     stdout.write_all(text.as_bytes())?;
-                    if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") }
+                    if text.ends_with('\n') {
+                        Ok(())
+                    } else {
+                        stdout.write_all(b"\n")
+                    }
                 });
             }
             Ok(None) => {}
@@ -301,7 +336,12 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
             let mut text = "the run waits for input:\n".to_owned();
             let mut command = format!("prose resume {}", result.run_id);
             for input in &result.waiting {
-                text.push_str(&format!("  {}: {}{}\n", input.name, input.prompt.trim_end(), choices(input)));
+                text.push_str(&format!(
+                    "  {}: {}{}\n",
+                    input.name,
+                    input.prompt.trim_end(),
+                    choices(input)
+                ));
                 command.push_str(&format!(" --input {}=…", input.name));
             }
             say(&format!("{text}to answer: {command}\n"));
@@ -309,7 +349,10 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         }
         RunStatus::Cancelled => Exit::Cancelled,
         RunStatus::Interrupted => {
-            say(&format!("the run was interrupted; to go on: prose resume {}\n", result.run_id));
+            say(&format!(
+                "the run was interrupted; to go on: prose resume {}\n",
+                result.run_id
+            ));
             Exit::Cancelled
         }
     }
@@ -317,7 +360,12 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
 
 /// The choices of an input, unless its prompt names them itself.
 fn choices(input: &prose_runtime::WaitingInput) -> String {
-    if input.options.is_empty() || input.options.iter().all(|option| input.prompt.contains(option.as_str())) {
+    if input.options.is_empty()
+        || input
+            .options
+            .iter()
+            .all(|option| input.prompt.contains(option.as_str()))
+    {
         return String::new();
     }
     format!(" ({})", input.options.join(", "))
@@ -326,7 +374,10 @@ fn choices(input: &prose_runtime::WaitingInput) -> String {
 /// Asks one question at a time on the terminal.
 #[derive(Default)]
 struct Prompter {
-    pending: Option<(prose_model::EffectId, tokio::sync::oneshot::Receiver<Option<String>>)>,
+    pending: Option<(
+        prose_model::EffectId,
+        tokio::sync::oneshot::Receiver<Option<String>>,
+    )>,
 }
 
 impl Prompter {
@@ -336,16 +387,23 @@ impl Prompter {
 
     fn ask(&mut self, question: prose_runtime::WaitingInput) {
         let (send, receive) = tokio::sync::oneshot::channel();
-        say(&format!("? {}: {}{}\n> ", question.name, question.prompt.trim_end(), choices(&question)));
+        say(&format!(
+            "? {}: {}{}\n> ",
+            question.name,
+            question.prompt.trim_end(),
+            choices(&question)
+        ));
         // A blocking read can't be cancelled; the thread ends with the process at the latest.
-        let spawned = std::thread::Builder::new().name("prose-input".to_owned()).spawn(move || {
-            let mut line = String::new();
-            let answer = match io::stdin().read_line(&mut line) {
-                Ok(0) | Err(_) => None,
-                Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
-            };
-            let _ = send.send(answer);
-        });
+        let spawned = std::thread::Builder::new()
+            .name("prose-input".to_owned())
+            .spawn(move || {
+                let mut line = String::new();
+                let answer = match io::stdin().read_line(&mut line) {
+                    Ok(0) | Err(_) => None,
+                    Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
+                };
+                let _ = send.send(answer);
+            });
         if spawned.is_ok() {
             self.pending = Some((question.effect, receive));
         }

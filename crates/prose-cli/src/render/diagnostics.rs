@@ -42,25 +42,40 @@ pub fn render(report: &Report<'_>, colour: bool) -> String {
     };
     let message = clean(report.message);
     let text = clean(report.text);
-    let others: Vec<(String, &Related<'_>, String)> =
-        report.related.iter().map(|r| (clean(r.text), r, clean(r.message))).collect();
+    let others: Vec<(String, &Related<'_>, String)> = report
+        .related
+        .iter()
+        .map(|r| (clean(r.text), r, clean(r.message)))
+        .collect();
     let mut primary = Snippet::source(text.as_str())
         .path(report.path)
         .annotation(AnnotationKind::Primary.span(clamp(&text, report.range.clone())));
     let mut elsewhere = Vec::new();
     for (text, related, label) in &others {
-        let annotation =
-            AnnotationKind::Context.span(clamp(text, related.range.clone())).label(label.as_str());
+        let annotation = AnnotationKind::Context
+            .span(clamp(text, related.range.clone()))
+            .label(label.as_str());
         if related.path == report.path {
             primary = primary.annotation(annotation);
         } else {
-            elsewhere.push(Snippet::source(text.as_str()).path(related.path).annotation(annotation));
+            elsewhere.push(
+                Snippet::source(text.as_str())
+                    .path(related.path)
+                    .annotation(annotation),
+            );
         }
     }
     let mut snippets = vec![primary];
     snippets.extend(elsewhere);
-    let group: Group<'_> = level.primary_title(message.as_str()).id(report.code).elements(snippets);
-    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let group: Group<'_> = level
+        .primary_title(message.as_str())
+        .id(report.code)
+        .elements(snippets);
+    let renderer = if colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     let mut shown = renderer.render(&[group]);
     shown.push_str("\n\n");
     shown
@@ -81,7 +96,15 @@ fn clamp(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
 
 /// Replaces control characters (which could drive the terminal) by a blank of the same length in bytes, so that ranges hold.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t') {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -99,7 +122,12 @@ mod tests {
             path: "x.prose",
             text,
             range: 29..30,
-            related: vec![Related { path: "x.prose", text, range: 6..7, message: "first defined here" }],
+            related: vec![Related {
+                path: "x.prose",
+                text,
+                range: 6..7,
+                message: "first defined here",
+            }],
         };
         expect![[r#"
             error[E006]: agent `a` is defined twice; rename one of them

@@ -18,7 +18,10 @@ pub struct Lines {
 impl Lines {
     /// For events of a run of the given bundle.
     pub fn new(bundle: std::sync::Arc<Bundle>) -> Lines {
-        Lines { bundle, subjects: HashMap::new() }
+        Lines {
+            bundle,
+            subjects: HashMap::new(),
+        }
     }
 
     /// The line for an event, without line end; none for events that only make sense in a tree.
@@ -31,19 +34,41 @@ impl Lines {
 
     fn text(&mut self, event: &Event) -> Option<String> {
         let line = match event {
-            Event::RunStarted { program, backend, simulated, resumed, dir, .. } => {
+            Event::RunStarted {
+                program,
+                backend,
+                simulated,
+                resumed,
+                dir,
+                ..
+            } => {
                 let verb = if *resumed { "resumed" } else { "started" };
-                let note = if *simulated { " (simulated: no model is asked)" } else { "" };
+                let note = if *simulated {
+                    " (simulated: no model is asked)"
+                } else {
+                    ""
+                };
                 format!("run      {verb} {program} on {backend}{note}; {dir}")
             }
-            Event::RunFinished { status, error, usage, .. } => {
+            Event::RunFinished {
+                status, error, usage, ..
+            } => {
                 let mut line = format!("run      {}{}", status_word(*status), usage_note(usage));
                 if let Some(error) = error {
                     let _ = write!(line, ": {}", error.message);
                 }
                 line
             }
-            Event::SessionStarted { effect, agent, label, model, attempt, max_attempts, at, .. } => {
+            Event::SessionStarted {
+                effect,
+                agent,
+                label,
+                model,
+                attempt,
+                max_attempts,
+                at,
+                ..
+            } => {
                 let mut subject = match agent {
                     Some(agent) => format!("{agent}: {}", one_line(label, 70)),
                     None => one_line(label, 70),
@@ -55,16 +80,27 @@ impl Lines {
                 let model = model.as_deref().map(|m| format!(" [{m}]")).unwrap_or_default();
                 format!("session  {subject}{model}  {}", self.location(at.src))
             }
-            Event::SessionFinished { effect, end, summary, usage } => {
+            Event::SessionFinished {
+                effect,
+                end,
+                summary,
+                usage,
+            } => {
                 let subject = self.take(effect.as_str());
-                format!("session  {} {subject}{} - {}", mark(*end), usage_note(usage), one_line(summary, 100))
+                format!(
+                    "session  {} {subject}{} - {}",
+                    mark(*end),
+                    usage_note(usage),
+                    one_line(summary, 100)
+                )
             }
             Event::SessionTool { effect, tool, detail } => {
                 let subject = self.subjects.get(effect.as_str()).cloned().unwrap_or_default();
                 format!("tool     {tool} {} ({subject})", one_line(detail, 80))
             }
             Event::JudgeStarted { effect, text, .. } => {
-                self.subjects.insert(effect.to_string(), format!("**{}**", one_line(text, 70)));
+                self.subjects
+                    .insert(effect.to_string(), format!("**{}**", one_line(text, 70)));
                 return None;
             }
             Event::JudgeFinished { effect, end, verdict } => {
@@ -75,24 +111,49 @@ impl Lines {
                             "" => String::new(),
                             reason => format!(" - {}", one_line(reason, 100)),
                         };
-                        format!("judge    {subject} -> {}{reason}", decision_word(&verdict.decision))
+                        format!(
+                            "judge    {subject} -> {}{reason}",
+                            decision_word(&verdict.decision)
+                        )
                     }
                     None => format!("judge    {} {subject}", mark(*end)),
                 }
             }
-            Event::InputStarted { effect, name, prompt, options, .. } => {
+            Event::InputStarted {
+                effect,
+                name,
+                prompt,
+                options,
+                ..
+            } => {
                 self.subjects.insert(effect.to_string(), name.to_string());
-                let options =
-                    if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
+                let options = if options.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", options.join(", "))
+                };
                 format!("input    {name}: {}{options}", one_line(prompt, 100))
             }
-            Event::InputFinished { effect, end } => format!("input    {} {}", mark(*end), self.take(effect.as_str())),
-            Event::FrameStarted { frame, kind: FrameKind::Block, name, depth, .. } => {
+            Event::InputFinished { effect, end } => {
+                format!("input    {} {}", mark(*end), self.take(effect.as_str()))
+            }
+            Event::FrameStarted {
+                frame,
+                kind: FrameKind::Block,
+                name,
+                depth,
+                ..
+            } => {
                 let subject = format!("{name} (#{frame}, depth {depth})");
                 self.subjects.insert(format!("frame {frame}"), subject.clone());
                 format!("block    {subject}")
             }
-            Event::FrameStarted { frame, kind: FrameKind::Program, name, .. } => {
+            Event::FrameStarted {
+                frame,
+                kind: FrameKind::Program,
+                name,
+                ..
+            } => {
                 self.subjects.insert(format!("frame {frame}"), name.to_string());
                 format!("program  {name} (#{frame})")
             }
@@ -100,12 +161,26 @@ impl Lines {
                 let subject = self.subjects.remove(&format!("frame {frame}"))?;
                 format!("block    {} {subject}", mark(*end))
             }
-            Event::ConstructStarted { construct, kind, total, condition, at } => {
+            Event::ConstructStarted {
+                construct,
+                kind,
+                total,
+                condition,
+                at,
+            } => {
                 let subject = construct_subject(*kind, *total, condition.as_deref());
                 self.subjects.insert(construct.to_string(), subject.clone());
-                format!("{:<8} {subject}  {}", construct_word(*kind), self.location(at.src))
+                format!(
+                    "{:<8} {subject}  {}",
+                    construct_word(*kind),
+                    self.location(at.src)
+                )
             }
-            Event::PartStarted { construct, index, label } => {
+            Event::PartStarted {
+                construct,
+                index,
+                label,
+            } => {
                 let subject = self.subjects.get(construct.as_str())?;
                 match label {
                     Some(label) => format!("part     {label} of {subject}"),
@@ -117,7 +192,9 @@ impl Lines {
                 format!("bound    {}", binding_path(binding))
             }
             Event::SleepStarted { ms, .. } => format!("wait     {}", duration(*ms)),
-            Event::Warning { at, code, message } => format!("warning  {code}: {message}  {}", self.location(at.src)),
+            Event::Warning { at, code, message } => {
+                format!("warning  {code}: {message}  {}", self.location(at.src))
+            }
             Event::Notice { level, message } => format!("{level:<8} {message}"),
             Event::StatementStarted { .. }
             | Event::StatementFinished { .. }
@@ -146,9 +223,15 @@ impl Lines {
 
 /// `file.prose:12`, lines from 1; empty when the bundle does not hold the file.
 pub fn location(bundle: &Bundle, src: SourceRange) -> String {
-    let Some(file) = bundle.files.get(src.file as usize) else { return String::new() };
+    let Some(file) = bundle.files.get(src.file as usize) else {
+        return String::new();
+    };
     let end = (src.start as usize).min(file.text.len());
-    let line = file.text.as_bytes()[..end].iter().filter(|b| **b == b'\n').count() + 1;
+    let line = file.text.as_bytes()[..end]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count()
+        + 1;
     format!("{}:{line}", file.path)
 }
 
@@ -259,7 +342,10 @@ pub fn usage_note(usage: &Usage) -> String {
     if usage.input_tokens == 0 && usage.output_tokens == 0 && usage.cost_usd.is_none() {
         return String::new();
     }
-    let cost = usage.cost_usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
+    let cost = usage
+        .cost_usd
+        .map(|usd| format!(", ${usd:.4}"))
+        .unwrap_or_default();
     format!(" ({} in, {} out{cost})", usage.input_tokens, usage.output_tokens)
 }
 
@@ -271,7 +357,6 @@ pub fn duration(ms: u64) -> String {
         _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
     }
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -58,12 +58,24 @@ impl Tree {
     /// Takes an event in.
     pub fn apply(&mut self, event: &RunEvent) {
         match &event.event {
-            Event::RunStarted { program, backend, simulated, resumed, .. } => {
+            Event::RunStarted {
+                program,
+                backend,
+                simulated,
+                resumed,
+                ..
+            } => {
                 let verb = if *resumed { "Resuming" } else { "Running" };
-                let note = if *simulated { " (simulated: no model is asked)" } else { "" };
+                let note = if *simulated {
+                    " (simulated: no model is asked)"
+                } else {
+                    ""
+                };
                 self.above.push(format!("{verb} {program} on {backend}{note}"));
             }
-            Event::RunFinished { status, error, usage, .. } => {
+            Event::RunFinished {
+                status, error, usage, ..
+            } => {
                 let mut line = format!("Run {}{}", status_word(*status), usage_note(usage));
                 if let Some(error) = error {
                     line.push_str(": ");
@@ -72,7 +84,16 @@ impl Tree {
                 self.end_all();
                 self.above.push(line);
             }
-            Event::SessionStarted { at, effect, agent, label, model, attempt, max_attempts, .. } => {
+            Event::SessionStarted {
+                at,
+                effect,
+                agent,
+                label,
+                model,
+                attempt,
+                max_attempts,
+                ..
+            } => {
                 let mut text = match agent {
                     Some(agent) => format!("{agent}  {}", one_line(label, 60)),
                     None => one_line(label, 70),
@@ -86,7 +107,12 @@ impl Tree {
                 self.sessions_running += 1;
                 self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
             }
-            Event::SessionFinished { effect, end, summary, usage } => {
+            Event::SessionFinished {
+                effect,
+                end,
+                summary,
+                usage,
+            } => {
                 self.sessions_running = self.sessions_running.saturating_sub(1);
                 self.sessions_done += 1;
                 self.usage.add(usage);
@@ -124,7 +150,13 @@ impl Tree {
                 }
                 self.end(effect.as_str(), *end);
             }
-            Event::InputStarted { at, effect, name, prompt, .. } => {
+            Event::InputStarted {
+                at,
+                effect,
+                name,
+                prompt,
+                ..
+            } => {
                 let text = format!("input  {name}: {}", one_line(prompt, 60));
                 self.start(effect.to_string(), at.path.as_str(), text, false, State::Asking);
             }
@@ -134,25 +166,53 @@ impl Tree {
                 self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
             }
             Event::SleepFinished { effect, end } => self.end(effect.as_str(), *end),
-            Event::FrameStarted { at, frame, kind, name, .. } => {
+            Event::FrameStarted {
+                at,
+                frame,
+                kind,
+                name,
+                ..
+            } => {
                 let text = match kind {
                     FrameKind::Block => format!("do {name}"),
                     FrameKind::Program => format!("{name}()"),
                     FrameKind::Iteration | FrameKind::Item => format!("{name} #{frame}"),
                 };
-                self.start(format!("frame {frame}"), at.path.as_str(), text, true, State::Running);
+                self.start(
+                    format!("frame {frame}"),
+                    at.path.as_str(),
+                    text,
+                    true,
+                    State::Running,
+                );
             }
             Event::FrameFinished { frame, end } => self.end(&format!("frame {frame}"), *end),
-            Event::ConstructStarted { construct, kind, total, condition, .. } => {
+            Event::ConstructStarted {
+                construct,
+                kind,
+                total,
+                condition,
+                ..
+            } => {
                 // An `if` or `try` alone says nothing a reader of the tree wants to know.
                 if matches!(kind, ConstructKind::If | ConstructKind::Try) {
                     return;
                 }
                 let subject = construct_subject(*kind, *total, condition.as_deref());
                 let text = format!("{}  {subject}", construct_word(*kind));
-                self.start(construct.to_string(), construct.as_str(), text, true, State::Running);
+                self.start(
+                    construct.to_string(),
+                    construct.as_str(),
+                    text,
+                    true,
+                    State::Running,
+                );
             }
-            Event::PartStarted { construct, index, label } => {
+            Event::PartStarted {
+                construct,
+                index,
+                label,
+            } => {
                 if let Some(item) = self.item(construct.as_str()) {
                     item.note = match label {
                         Some(label) => label.clone(),
@@ -162,9 +222,12 @@ impl Tree {
             }
             Event::ConstructFinished { construct, end } => self.end(construct.as_str(), *end),
             Event::Warning { code, message, .. } => {
-                self.above.push(format!("warning[{code}]: {}", one_line(message, 300)));
+                self.above
+                    .push(format!("warning[{code}]: {}", one_line(message, 300)));
             }
-            Event::Notice { level, message } => self.above.push(format!("{level}: {}", one_line(message, 300))),
+            Event::Notice { level, message } => {
+                self.above.push(format!("{level}: {}", one_line(message, 300)))
+            }
             Event::StatementStarted { .. }
             | Event::StatementFinished { .. }
             | Event::PartFinished { .. }
@@ -177,7 +240,12 @@ impl Tree {
 
     /// One line about the whole, for the foot of the tree.
     fn foot(&self) -> String {
-        format!("{} done, {} running{}", self.sessions_done, self.sessions_running, usage_note(&self.usage))
+        format!(
+            "{} done, {} running{}",
+            self.sessions_done,
+            self.sessions_running,
+            usage_note(&self.usage)
+        )
     }
 
     fn item(&mut self, key: &str) -> Option<&mut Item> {
@@ -237,8 +305,11 @@ impl Tree {
     /// Takes what will not change any more: lines above and finished roots at the front.
     fn take_settled(&mut self, width: usize) -> Vec<String> {
         let mut lines: Vec<String> = std::mem::take(&mut self.above);
-        let settled =
-            self.roots.iter().take_while(|&&at| matches!(self.items[at].state, State::Ended(_))).count();
+        let settled = self
+            .roots
+            .iter()
+            .take_while(|&&at| matches!(self.items[at].state, State::Ended(_)))
+            .count();
         for at in self.roots.drain(..settled).collect::<Vec<_>>() {
             self.lines_of(at, width, 0, &mut lines);
         }
@@ -322,7 +393,11 @@ pub struct Screen<W: Write> {
 impl<W: Write> Screen<W> {
     /// Draws on the given terminal.
     pub fn new(out: W) -> Screen<W> {
-        Screen { out, drawn: 0, tick: 0 }
+        Screen {
+            out,
+            drawn: 0,
+            tick: 0,
+        }
     }
 
     /// Draws the tree's present state over the last one.
@@ -371,13 +446,23 @@ mod tests {
     use prose_model::{BindingRef, Order, Place, SourceRange};
 
     fn event(event: Event) -> RunEvent {
-        RunEvent { v: 1, run_id: "r".into(), ts: String::new(), order: Order::Machine { seq: 0 }, event }
+        RunEvent {
+            v: 1,
+            run_id: "r".into(),
+            ts: String::new(),
+            order: Order::Machine { seq: 0 },
+            event,
+        }
     }
 
     fn place(path: &str) -> Place {
         Place {
             stmt: "main/0".into(),
-            src: SourceRange { file: 0, start: 0, end: 0 },
+            src: SourceRange {
+                file: 0,
+                start: 0,
+                end: 0,
+            },
             execution_id: None,
             path: path.into(),
         }
@@ -392,7 +477,11 @@ mod tests {
             model: None,
             attempt: 1,
             max_attempts: 1,
-            binding: BindingRef { name: "x".into(), execution_id: None, program: Vec::new() },
+            binding: BindingRef {
+                name: "x".into(),
+                execution_id: None,
+                program: Vec::new(),
+            },
             resume: false,
         })
     }
@@ -428,20 +517,34 @@ mod tests {
         }));
         tree.apply(&session("main/0.0", "first"));
         tree.apply(&session("main/0.1", "second"));
-        assert_eq!(plain(&tree.live(60, 1)), ["⣽ parallel  2 branches", "  ⣽ first", "  ⣽ second"]);
+        assert_eq!(
+            plain(&tree.live(60, 1)),
+            ["⣽ parallel  2 branches", "  ⣽ first", "  ⣽ second"]
+        );
         assert!(tree.take_settled(60).is_empty());
         for path in ["main/0.0", "main/0.1"] {
             tree.apply(&event(Event::SessionFinished {
                 effect: path.into(),
                 end: End::Ok,
                 summary: "fine".to_owned(),
-                usage: Usage { input_tokens: 3, output_tokens: 4, cost_usd: None },
+                usage: Usage {
+                    input_tokens: 3,
+                    output_tokens: 4,
+                    cost_usd: None,
+                },
             }));
         }
-        tree.apply(&event(Event::ConstructFinished { construct: "main/0".into(), end: End::Ok }));
+        tree.apply(&event(Event::ConstructFinished {
+            construct: "main/0".into(),
+            end: End::Ok,
+        }));
         assert_eq!(
             plain(&tree.take_settled(60)),
-            ["✓ parallel  2 branches", "  ✓ first  fine (3 in, 4 out)", "  ✓ second  fine (3 in, 4 out)"]
+            [
+                "✓ parallel  2 branches",
+                "  ✓ first  fine (3 in, 4 out)",
+                "  ✓ second  fine (3 in, 4 out)"
+            ]
         );
         assert!(tree.live(60, 1).is_empty());
         assert_eq!(tree.foot(), "2 done, 0 running (6 in, 8 out)");
