@@ -132,11 +132,19 @@ impl Text {
     /// Text that is held inline; empty text has no parts.
     pub fn inline(text: impl Into<Arc<str>>) -> Text {
         let text = text.into();
-        Text { parts: if text.is_empty() { Vec::new() } else { vec![TextPart::Inline(text)] } }
+        Text {
+            parts: if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![TextPart::Inline(text)]
+            },
+        }
     }
     /// Text that is only a reference.
     pub fn reference(reference: TextRef) -> Text {
-        Text { parts: vec![TextPart::Ref(reference)] }
+        Text {
+            parts: vec![TextPart::Ref(reference)],
+        }
     }
     /// Length in bytes, references included.
     pub fn len(&self) -> u64 {

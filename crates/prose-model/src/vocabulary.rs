@@ -108,7 +108,9 @@ pub fn permission(key: &str) -> Option<&'static Word> {
 
 /// The modifier with this key.
 pub fn modifier(owner: ModifierOwner, key: Option<&str>) -> Option<&'static Modifier> {
-    MODIFIERS.iter().find(|it| it.key == key && it.owners.contains(&owner))
+    MODIFIERS
+        .iter()
+        .find(|it| it.key == key && it.owners.contains(&owner))
 }
 
 const fn keyword_entry(
@@ -117,14 +119,21 @@ const fn keyword_entry(
     usage: &'static str,
     doc: &'static str,
 ) -> Keyword {
-    Keyword { word, role, usage, doc }
+    Keyword {
+        word,
+        role,
+        usage,
+        doc,
+    }
 }
 
 const fn value(word: &'static str, doc: &'static str) -> Word {
     Word { word, doc }
 }
 
-use KeywordRole::{Clause, Constant, Construct, Continuation, Operator, Option as OptionRole, Pipeline, Statement};
+use KeywordRole::{
+    Clause, Constant, Construct, Continuation, Operator, Option as OptionRole, Pipeline, Statement,
+};
 
 /// Every keyword.
 pub static KEYWORDS: &[Keyword] = &[
@@ -159,7 +168,12 @@ pub static KEYWORDS: &[Keyword] = &[
         "let NAME = VALUE",
         "Binds a name that may be assigned again. `let { a, b } = …` takes keys of a record.",
     ),
-    keyword_entry("const", Statement, "const NAME = VALUE", "Binds a name that can't be assigned again."),
+    keyword_entry(
+        "const",
+        Statement,
+        "const NAME = VALUE",
+        "Binds a name that can't be assigned again.",
+    ),
     keyword_entry(
         "input",
         Statement,
@@ -205,7 +219,12 @@ pub static KEYWORDS: &[Keyword] = &[
         "for ITEM, INDEX in LIST:",
         "Runs the body for each item in order. The second name counts from 0.",
     ),
-    keyword_entry("repeat", Construct, "repeat COUNT as INDEX:", "Runs the body a fixed number of times."),
+    keyword_entry(
+        "repeat",
+        Construct,
+        "repeat COUNT as INDEX:",
+        "Runs the body a fixed number of times.",
+    ),
     keyword_entry(
         "loop",
         Construct,
@@ -243,15 +262,30 @@ pub static KEYWORDS: &[Keyword] = &[
         "return VALUE",
         "Leaves the nearest block with a value. The grammar's own form is `output VALUE`.",
     ),
-    keyword_entry("break", Statement, "break", "Leaves the nearest loop. The grammar's own form is a condition on the loop."),
+    keyword_entry(
+        "break",
+        Statement,
+        "break",
+        "Leaves the nearest loop. The grammar's own form is a condition on the loop.",
+    ),
     keyword_entry(
         "assert",
         Statement,
         "assert CONDITION: \"MESSAGE\"",
         "Raises an error when the condition is false. The grammar's own form is `if` with `throw`.",
     ),
-    keyword_entry("elif", Continuation, "elif **CONDITION**:", "Another condition, tried when those above did not hold."),
-    keyword_entry("else", Continuation, "else:", "Runs when no condition above held."),
+    keyword_entry(
+        "elif",
+        Continuation,
+        "elif **CONDITION**:",
+        "Another condition, tried when those above did not hold.",
+    ),
+    keyword_entry(
+        "else",
+        Continuation,
+        "else:",
+        "Runs when no condition above held.",
+    ),
     keyword_entry(
         "catch",
         Continuation,
@@ -259,25 +293,90 @@ pub static KEYWORDS: &[Keyword] = &[
         "Handles an error of the `try` body. `NAME.message`, `.kind`, `.statement` and `.attempts` describe it. \
          Cancellation is never caught.",
     ),
-    keyword_entry("finally", Continuation, "finally:", "Runs after the body and its `catch` in every case, also on cancellation."),
-    keyword_entry("option", OptionRole, "option \"LABEL\":", "One of the options of a `choice`."),
-    keyword_entry("map", Pipeline, "| map:", "Gives the value of the body for each item, in order. The item is `item`."),
-    keyword_entry("filter", Pipeline, "| filter:", "Keeps the items for which the body gives a true value. The item is `item`."),
-    keyword_entry("pmap", Pipeline, "| pmap:", "As `map`, all items at once. The item is `item`."),
+    keyword_entry(
+        "finally",
+        Continuation,
+        "finally:",
+        "Runs after the body and its `catch` in every case, also on cancellation.",
+    ),
+    keyword_entry(
+        "option",
+        OptionRole,
+        "option \"LABEL\":",
+        "One of the options of a `choice`.",
+    ),
+    keyword_entry(
+        "map",
+        Pipeline,
+        "| map:",
+        "Gives the value of the body for each item, in order. The item is `item`.",
+    ),
+    keyword_entry(
+        "filter",
+        Pipeline,
+        "| filter:",
+        "Keeps the items for which the body gives a true value. The item is `item`.",
+    ),
+    keyword_entry(
+        "pmap",
+        Pipeline,
+        "| pmap:",
+        "As `map`, all items at once. The item is `item`.",
+    ),
     keyword_entry(
         "reduce",
         Pipeline,
         "| reduce(ACC, ITEM):",
         "Folds the list into one value, starting from its first item.",
     ),
-    keyword_entry("chunks", Pipeline, "| chunks(N)", "Cuts the list into lists of at most N items."),
-    keyword_entry("as", Clause, "… as NAME", "Names an import, a loop's index or a caught error."),
-    keyword_entry("in", Clause, "for ITEM in LIST", "Stands between a loop's variables and its list."),
-    keyword_entry("from", Clause, "import \"SKILL\" from \"SOURCE\"", "Legacy: the source of a skill."),
-    keyword_entry("until", Clause, "loop until **CONDITION**:", "Ends the loop when the condition holds."),
-    keyword_entry("while", Clause, "loop while **CONDITION**:", "Ends the loop when the condition no longer holds."),
-    keyword_entry("and", Operator, "A and B", "True when both sides are. A side that needs no model is evaluated first."),
-    keyword_entry("or", Operator, "A or B", "True when one side is. A side that needs no model is evaluated first."),
+    keyword_entry(
+        "chunks",
+        Pipeline,
+        "| chunks(N)",
+        "Cuts the list into lists of at most N items.",
+    ),
+    keyword_entry(
+        "as",
+        Clause,
+        "… as NAME",
+        "Names an import, a loop's index or a caught error.",
+    ),
+    keyword_entry(
+        "in",
+        Clause,
+        "for ITEM in LIST",
+        "Stands between a loop's variables and its list.",
+    ),
+    keyword_entry(
+        "from",
+        Clause,
+        "import \"SKILL\" from \"SOURCE\"",
+        "Legacy: the source of a skill.",
+    ),
+    keyword_entry(
+        "until",
+        Clause,
+        "loop until **CONDITION**:",
+        "Ends the loop when the condition holds.",
+    ),
+    keyword_entry(
+        "while",
+        Clause,
+        "loop while **CONDITION**:",
+        "Ends the loop when the condition no longer holds.",
+    ),
+    keyword_entry(
+        "and",
+        Operator,
+        "A and B",
+        "True when both sides are. A side that needs no model is evaluated first.",
+    ),
+    keyword_entry(
+        "or",
+        Operator,
+        "A or B",
+        "True when one side is. A side that needs no model is evaluated first.",
+    ),
     keyword_entry("not", Operator, "not A", "True when the value is not."),
     keyword_entry("true", Constant, "true", "The true value."),
     keyword_entry("false", Constant, "false", "The false value."),
@@ -300,9 +399,18 @@ pub static PERMISSION_VALUES: &[Word] = &[
 
 /// Keys of `permissions:`.
 pub static PERMISSIONS: &[Word] = &[
-    value("read", "Files that may be read: `allow`, `deny`, `prompt` or a list of glob patterns."),
-    value("write", "Files that may be written: `allow`, `deny`, `prompt` or a list of glob patterns."),
-    value("execute", "Files that may be executed: `allow`, `deny`, `prompt` or a list of glob patterns."),
+    value(
+        "read",
+        "Files that may be read: `allow`, `deny`, `prompt` or a list of glob patterns.",
+    ),
+    value(
+        "write",
+        "Files that may be written: `allow`, `deny`, `prompt` or a list of glob patterns.",
+    ),
+    value(
+        "execute",
+        "Files that may be executed: `allow`, `deny`, `prompt` or a list of glob patterns.",
+    ),
     value("bash", "Shell commands: `allow`, `deny` or `prompt`."),
     value("network", "Access to the network: `allow`, `deny` or `prompt`."),
 ];
@@ -341,7 +449,10 @@ pub static PROPERTIES: &[Property] = &[
         session: false,
         values: &[
             value("true", "Memory that lasts for the run."),
-            value("project", "Memory in the project's `.prose/agents/`, for later runs too."),
+            value(
+                "project",
+                "Memory in the project's `.prose/agents/`, for later runs too.",
+            ),
             value("user", "Memory in `~/.prose/agents/`, for all projects."),
         ],
         usage: "persist: true",
@@ -391,9 +502,15 @@ pub static MODIFIERS: &[Modifier] = &[
         key: None,
         owners: &[ModifierOwner::Parallel, ModifierOwner::ParallelFor],
         values: &[
-            value("all", "Waits for all branches. This is so without a strategy, too."),
+            value(
+                "all",
+                "Waits for all branches. This is so without a strategy, too.",
+            ),
             value("first", "The first completion decides; the others are cancelled."),
-            value("any", "The first success, or `count` successes; failures are tolerated while that is possible."),
+            value(
+                "any",
+                "The first success, or `count` successes; failures are tolerated while that is possible.",
+            ),
         ],
         usage: "parallel (\"first\"):",
         doc: "The join strategy: when the construct is done.",
@@ -402,8 +519,14 @@ pub static MODIFIERS: &[Modifier] = &[
         key: Some("on-fail"),
         owners: &[ModifierOwner::Parallel, ModifierOwner::ParallelFor],
         values: &[
-            value("fail-fast", "The first failure cancels the rest and is raised. This is so without a policy, too."),
-            value("continue", "All run; failures are bound as error values and reported once."),
+            value(
+                "fail-fast",
+                "The first failure cancels the rest and is raised. This is so without a policy, too.",
+            ),
+            value(
+                "continue",
+                "All run; failures are bound as error values and reported once.",
+            ),
             value("ignore", "As `continue`, without the report."),
         ],
         usage: "parallel (on-fail: \"continue\"):",
@@ -449,14 +572,19 @@ pub static MODIFIERS: &[Modifier] = &[
 /// Keys of a caught error.
 pub static ERROR_KEYS: &[Word] = &[
     value("message", "What went wrong."),
-    value("kind", "The kind of failure: `thrown`, `backend`, `timeout`, `permission` …."),
+    value(
+        "kind",
+        "The kind of failure: `thrown`, `backend`, `timeout`, `permission` ….",
+    ),
     value("statement", "The statement that failed."),
     value("attempts", "How many times it was tried."),
 ];
 
 /// Keys that every list has.
-pub static LIST_KEYS: &[Word] =
-    &[value("length", "How many items there are."), value("count", "How many items there are.")];
+pub static LIST_KEYS: &[Word] = &[
+    value("length", "How many items there are."),
+    value("count", "How many items there are."),
+];
 
 #[cfg(test)]
 mod tests {
@@ -466,11 +594,19 @@ mod tests {
     fn words_are_unique_and_explained() {
         for (i, it) in KEYWORDS.iter().enumerate() {
             assert!(it.doc.ends_with('.'), "{}", it.word);
-            assert!(KEYWORDS[..i].iter().all(|other| other.word != it.word), "{}", it.word);
+            assert!(
+                KEYWORDS[..i].iter().all(|other| other.word != it.word),
+                "{}",
+                it.word
+            );
         }
         for (i, it) in PROPERTIES.iter().enumerate() {
             assert!(it.doc.ends_with('.') && (it.agent || it.session), "{}", it.key);
-            assert!(PROPERTIES[..i].iter().all(|other| other.key != it.key), "{}", it.key);
+            assert!(
+                PROPERTIES[..i].iter().all(|other| other.key != it.key),
+                "{}",
+                it.key
+            );
         }
     }
 }

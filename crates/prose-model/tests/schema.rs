@@ -27,21 +27,31 @@ fn event_order_is_flat() {
         run_id: "20260115-143052-a7b3c9".into(),
         ts: "2026-01-15T14:30:52.000Z".into(),
         order: prose_model::Order::Machine { seq: 4 },
-        event: prose_model::Event::FrameFinished { frame: 2, end: prose_model::End::Ok },
+        event: prose_model::Event::FrameFinished {
+            frame: 2,
+            end: prose_model::End::Ok,
+        },
     };
     let json = serde_json::to_string(&event).unwrap();
     assert_eq!(
         json,
         r#"{"v":1,"runId":"20260115-143052-a7b3c9","ts":"2026-01-15T14:30:52.000Z","seq":4,"type":"frame_finished","frame":2,"end":"ok"}"#
     );
-    assert_eq!(serde_json::from_str::<prose_model::RunEvent>(&json).unwrap(), event);
+    assert_eq!(
+        serde_json::from_str::<prose_model::RunEvent>(&json).unwrap(),
+        event
+    );
 }
 
 #[test]
 fn values_round_trip() {
     use prose_model::{Text, TextRef, Value};
     let mut text = Text::inline("head ");
-    text.push(&Text::reference(TextRef { sha256: "ab".into(), len: 9000, summary: "s".into() }));
+    text.push(&Text::reference(TextRef {
+        sha256: "ab".into(),
+        len: 9000,
+        summary: "s".into(),
+    }));
     text.push_str(" tail");
     assert_eq!(text.len(), 9010);
     assert_eq!(text.as_inline(), None);

@@ -357,7 +357,8 @@ impl Tree {
         let indent = "  ".repeat(item.depth.min(12));
         let room = width.saturating_sub(indent.len() + 2 + tail.width());
         let mut body = item.text.clone();
-        if !item.note.is_empty() && !(item.container && matches!(item.state, State::Ended(_))) {
+        let settled = item.container && matches!(item.state, State::Ended(_));
+        if !item.note.is_empty() && !settled {
             body.push_str("  ");
             body.push_str(&item.note);
         }
