@@ -198,6 +198,11 @@ function suites.trusted()
     equal(ended.status, 'completed')
     assert(log_text():find('One more', 1, true), log_text())
     vim.cmd('edit!')
+    -- Reading the file again detaches the server, and the file type attaches it anew.
+    until_('the server to be attached again', function()
+      local get = vim.lsp.get_clients or vim.lsp.get_active_clients
+      return #get({ bufnr = 0 }) > 0
+    end)
   end)
   check(':ProseLog shows the log', function()
     vim.cmd('ProseLog')
