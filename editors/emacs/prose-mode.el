@@ -100,7 +100,8 @@ Simulated runs work all the same."
 
 (cl-defmethod eglot-client-capabilities :around ((_server prose-eglot-server))
   "Say that this client shows run events and answers inputs."
-  (append (cl-call-next-method) '(:experimental (:prose (:runEvent t :input t)))))
+  ;; Eglot has an empty :experimental of its own; of two the first would count.
+  (plist-put (copy-sequence (cl-call-next-method)) :experimental '(:prose (:runEvent t :input t))))
 
 (cl-defmethod eglot-handle-notification ((_server prose-eglot-server) (_method (eql prose/runEvent)) &key runId event &allow-other-keys)
   "Write EVENT of run RUNID into the log, and tell when it ends."
@@ -125,15 +126,15 @@ Simulated runs work all the same."
 
 (defun prose--run (backend)
   "Run the program in this buffer with BACKEND, or with the configured one when nil."
-  (let* ((server (or (eglot-current-server) (user-error "No language server; try M-x eglot")))
-         (uri (plist-get (eglot--TextDocumentIdentifier) :uri))
-         (answer (progn
-                   (eglot--signal-textDocument/didChange)
-                   (jsonrpc-request server :workspace/executeCommand
-                                    (list :command "prose.run"
-                                          :arguments (vector (append (list :uri uri) (when backend (list :backend backend)))))))))
-    (message "prose: run %s started; *prose runs* has its log" (plist-get answer :runId))
-    answer))
+  (let ((server (or (eglot-current-server) (user-error "No language server; try M-x eglot")))
+        (uri (plist-get (eglot--TextDocumentIdentifier) :uri)))
+    (eglot--signal-textDocument/didChange)
+    ;; Not a request to wait for: the first events of the run come right behind the answer.
+    (jsonrpc-async-request
+     server :workspace/executeCommand
+     (list :command "prose.run" :arguments (vector (append (list :uri uri) (when backend (list :backend backend)))))
+     :success-fn (lambda (answer) (message "prose: run %s started; *prose runs* has its log" (plist-get answer :runId)))
+     :error-fn (lambda (problem) (message "prose: %s" (plist-get problem :message))))))
 
 (defun prose-run ()
   "Run the program in this buffer."

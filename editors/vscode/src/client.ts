@@ -2,7 +2,9 @@
 
 import * as vscode from 'vscode';
 import {
+  LSPErrorCodes,
   LanguageClient,
+  ResponseError,
   RevealOutputChannelOn,
   State,
   type ClientCapabilities,
@@ -74,6 +76,7 @@ export async function startRun(
   client: LanguageClient,
   runs: Runs,
   argument: RunArgument,
+  tries = 3,
 ): Promise<RunStarted | undefined> {
   const uri = client.protocol2CodeConverter.asUri(argument.uri);
   const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
@@ -94,6 +97,10 @@ export async function startRun(
     }
     return undefined;
   } catch (error) {
+    if (error instanceof ResponseError && error.code === LSPErrorCodes.ContentModified && tries > 1) {
+      // The text changed while the server looked at it.
+      return startRun(client, runs, argument, tries - 1);
+    }
     const choices = backend === 'simulate' ? [] : ['Run Simulated'];
     void vscode.window
       .showErrorMessage(error instanceof Error ? error.message : String(error), ...choices)

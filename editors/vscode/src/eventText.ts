@@ -131,6 +131,9 @@ function details(event: RunEvent): string {
       if (key === 'usage' && isRecord(value)) {
         return usage(value);
       }
+      if (key === 'outputs' && isRecord(value)) {
+        return Object.entries(value).map(([name, each]) => `${name}=${show(each)}`).join(' ');
+      }
       return key === 'end' || key === 'status' || key === 'summary' ? show(value) : `${key}=${show(value)}`;
     })
     .filter(Boolean)

@@ -56,6 +56,12 @@ test('a failure is marked and says why', () => {
   assert.equal(line, '! run finished failed error=no luck');
 });
 
+test('the end shows the outputs', () => {
+  const outputs = { verdict: { text: ['fine'] }, score: { number: 2 } };
+  const line = new EventLog().line({ type: 'run_finished', status: 'completed', outputs });
+  assert.equal(line, '■ run finished completed verdict="fine" score=2');
+});
+
 test('bookkeeping has no line', () => {
   assert.equal(new EventLog().line({ type: 'statement_started', ...place }), undefined);
 });

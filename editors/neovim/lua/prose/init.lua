@@ -34,6 +34,9 @@ local function request(client, method, params, answered, bufnr)
   return client.request(method, params, answered, bufnr)
 end
 
+--- The server was asked about a text that has changed meanwhile; asking again is all that's needed.
+local CONTENT_MODIFIED = -32801
+
 local function clients(bufnr)
   local get = vim.lsp.get_clients or vim.lsp.get_active_clients
   return get({ name = 'prose', bufnr = bufnr })
@@ -66,13 +69,16 @@ end
 
 --- Starts a run. The version sent is that of the text now in the buffer: a lens may have been drawn for an older
 --- one, and Neovim sends pending edits before any request.
-local function start_run(client, argument)
+local function start_run(client, argument, tries)
+  tries = tries or 3
   argument = vim.deepcopy(argument)
   local bufnr = vim.uri_to_bufnr(argument.uri)
   argument.version = vim.lsp.util.buf_versions[bufnr] or argument.version
   argument.backend = argument.backend or options.backend
   execute(client, 'prose.run', argument, function(err, result)
-    if err then
+    if err and err.code == CONTENT_MODIFIED and tries > 1 then
+      start_run(client, argument, tries - 1)
+    elseif err then
       tell(err.message or vim.inspect(err), vim.log.levels.ERROR)
     elseif result and result.runId then
       runs.started(result.runId, vim.fn.fnamemodify(vim.uri_to_fname(argument.uri), ':t'))
@@ -318,10 +324,7 @@ function M.server_text()
   if not client then
     return
   end
-  request(client, 'prose/viewText', { uri = vim.uri_from_bufnr(bufnr) }, function(err, result)
-    if err or not result then
-      return tell(err and err.message or 'no answer', vim.log.levels.ERROR)
-    end
+  local function show(result)
     local lines = vim.split(result.text, '\n')
     if type(result.tree) == 'string' then
       vim.list_extend(lines, { string.rep('-', 40) })
@@ -332,7 +335,19 @@ function M.server_text()
     vim.bo.bufhidden = 'wipe'
     vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
     vim.bo.modifiable = false
-  end, bufnr)
+  end
+  local function ask(tries)
+    request(client, 'prose/viewText', { uri = vim.uri_from_bufnr(bufnr) }, function(err, result)
+      if result then
+        show(result)
+      elseif err and err.code == CONTENT_MODIFIED and tries > 1 then
+        ask(tries - 1)
+      else
+        tell(err and err.message or 'no answer', vim.log.levels.ERROR)
+      end
+    end, bufnr)
+  end
+  ask(3)
 end
 
 return M
