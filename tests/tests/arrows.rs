@@ -1,88 +1,158 @@
-//! The crate table of `docs/architecture.md`: who may depend on whom, and what may depend on LSP types.
+//! The table of crates in `docs/architecture.md`, held against what `cargo metadata` says.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use prose_tests::root;
 
-/// Normal dependencies among our crates. Whatever is not here is an arrow that the architecture lacks.
-const ALLOWED: &[(&str, &[&str])] = &[
-    ("prose-model", &[]),
-    ("prose-syntax", &["prose-model"]),
-    ("prose-hir", &["prose-syntax", "prose-model"]),
-    ("prose-ide", &["prose-hir", "prose-syntax", "prose-model"]),
-    ("prose-vm", &["prose-model"]),
-    ("prose-state", &["prose-model"]),
-    ("prose-agents", &["prose-model"]),
-    ("prose-project", &["prose-hir", "prose-model"]),
-    (
-        "prose-runtime",
-        &["prose-vm", "prose-state", "prose-agents", "prose-model"],
-    ),
-    (
-        "prose-lsp",
-        &[
-            "prose-ide",
-            "prose-project",
-            "prose-runtime",
-            "prose-model",
-            "prose-syntax",
-        ],
-    ),
-];
+/// Crates that no shipped crate depends on, and that may depend on anything.
+const DEV_ONLY: [&str; 3] = ["test-fixture", "xtask", "prose-tests"];
+/// May depend on every crate: it is where they are put together.
+const TOP: &str = "prose-cli";
+/// Dependencies from outside that belong to one crate only.
+const PRIVATE: [(&str, &str); 2] = [("lsp-types", "prose-lsp"), ("tower-lsp", "prose-lsp")];
 
-/// May depend on anything: the binaries, and what no user gets.
-const FREE: &[&str] = &["prose-cli", "prose-tests", "test-fixture", "xtask"];
-
-#[test]
-fn crates_depend_only_along_the_table() {
-    let metadata = MetadataCommand::new()
+fn metadata() -> Metadata {
+    MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
         .no_deps()
         .exec()
-        .unwrap();
-    let allowed: BTreeMap<&str, BTreeSet<&str>> = ALLOWED
+        .unwrap()
+}
+
+/// The arrows that the document allows: rows `| `prose-x` | … | may depend on | … |`, names without `prose-`.
+fn allowed() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    text.lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.strip_prefix("| `")?.split('|').map(str::trim).collect();
+            let name = cells.first()?.strip_suffix('`')?;
+            let targets = cells
+                .get(2)?
+                .split(',')
+                .map(str::trim)
+                .filter(|target| !matches!(*target, "–" | ""));
+            name.starts_with("prose-").then(|| {
+                (
+                    name.to_owned(),
+                    targets.map(|target| format!("prose-{target}")).collect(),
+                )
+            })
+        })
+        .collect()
+}
+
+fn normal_dependencies(package: &Package) -> BTreeSet<String> {
+    package
+        .dependencies
         .iter()
-        .map(|(from, to)| (*from, to.iter().copied().collect()))
-        .collect();
-    let ours: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
-    assert!(ours.contains("prose-vm"));
+        .filter(|dependency| dependency.kind == DependencyKind::Normal)
+        .map(|dependency| dependency.name.to_string())
+        .collect()
+}
+
+/// What is wrong with the arrows of `package`, a sentence each.
+fn wrong_arrows(
+    package: &str,
+    dependencies: &BTreeSet<String>,
+    ours: &BTreeSet<String>,
+    allowed: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<String> {
     let mut wrong = Vec::new();
-    for package in &metadata.packages {
-        let from = package.name.as_str();
-        if FREE.contains(&from) {
-            continue;
-        }
-        let Some(to) = allowed.get(from) else {
-            wrong.push(format!("{from} is not in the table"));
-            continue;
-        };
-        for dependency in package
-            .dependencies
-            .iter()
-            .filter(|d| d.kind == DependencyKind::Normal)
-        {
-            let name = dependency.name.as_str();
-            if ours.contains(name) && !to.contains(name) {
-                wrong.push(format!("{from} -> {name}"));
-            }
-            if ["lsp-types", "tower-lsp"].contains(&name) && from != "prose-lsp" {
-                wrong.push(format!("{from} -> {name}: LSP types stay in prose-lsp"));
-            }
+    if DEV_ONLY.contains(&package) {
+        return wrong;
+    }
+    for (outside, owner) in PRIVATE {
+        if dependencies.contains(outside) && package != owner {
+            wrong.push(format!("{package} depends on {outside}, which only {owner} may"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let Some(targets) = allowed.get(package) else {
+        wrong.push(format!(
+            "{package} is missing in the table of docs/architecture.md"
+        ));
+        return wrong;
+    };
+    for target in dependencies.intersection(ours) {
+        if DEV_ONLY.contains(&target.as_str()) {
+            wrong.push(format!("{package} depends on {target}, which is for tests only"));
+        } else if package != TOP && !targets.contains(target) {
+            wrong.push(format!(
+                "{package} depends on {target}; the table of docs/architecture.md has no such arrow"
+            ));
+        }
+    }
+    wrong
 }
 
 #[test]
-fn every_crate_has_a_charter() {
-    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
-        let lib = entry.unwrap().path().join("src/lib.rs");
-        let text = std::fs::read_to_string(&lib).unwrap();
-        let charter: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        for part in ["Deliberately absent:", "Architecture invariant:"] {
-            assert!(charter.contains(part), "{} lacks `{part}`", lib.display());
-        }
+fn arrows_are_those_of_the_table() {
+    let metadata = metadata();
+    let ours: BTreeSet<String> = metadata
+        .packages
+        .iter()
+        .map(|package| package.name.to_string())
+        .collect();
+    let allowed = allowed();
+    let wrong: Vec<String> = metadata
+        .packages
+        .iter()
+        .flat_map(|package| wrong_arrows(&package.name, &normal_dependencies(package), &ours, &allowed))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for name in allowed.keys() {
+        assert!(
+            ours.contains(name),
+            "the table of docs/architecture.md has a crate {name} that does not exist"
+        );
     }
+}
+
+#[test]
+fn a_wrong_arrow_is_found() {
+    let set = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let ours = set(&["prose-model", "prose-vm", "prose-lsp", "test-fixture"]);
+    let allowed = BTreeMap::from([
+        ("prose-model".to_owned(), set(&[])),
+        ("prose-vm".to_owned(), set(&["prose-model"])),
+        ("prose-lsp".to_owned(), set(&["prose-model"])),
+    ]);
+    let wrong = |package: &str, dependencies: &[&str]| {
+        wrong_arrows(package, &set(dependencies), &ours, &allowed).len()
+    };
+    assert_eq!(wrong("prose-vm", &["prose-model", "serde"]), 0);
+    assert_eq!(wrong("prose-lsp", &["prose-model", "lsp-types", "tower-lsp"]), 0);
+    assert_eq!(wrong("prose-model", &["prose-vm"]), 1);
+    assert_eq!(wrong("prose-vm", &["lsp-types"]), 1);
+    assert_eq!(wrong("prose-vm", &["test-fixture"]), 1);
+    assert_eq!(wrong("prose-new", &[]), 1);
+}
+
+#[test]
+fn every_crate_says_what_it_is_for() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let file = entry.unwrap().path().join("src/lib.rs");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let charter: Vec<&str> = text
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(str::trim)
+            .collect();
+        assert!(
+            charter.first().is_some_and(|line| !line.is_empty()),
+            "{} has no doc comment at its top",
+            file.display()
+        );
+        for part in ["Deliberately absent:", "Architecture invariant:"] {
+            assert!(
+                charter.join(" ").contains(part),
+                "the doc comment at the top of {} lacks “{part}”",
+                file.display()
+            );
+        }
+        seen += 1;
+    }
+    assert!(seen > 10);
 }
