@@ -9,8 +9,8 @@ export interface RunEvent {
 /** Fields that place an event rather than tell something about it. */
 const PLACING = new Set('type v runId ts seq afterSeq after_seq n stmt src path effect construct source digest files'.split(' '));
 
-/** Events that say nothing a person following a run would miss; the run's folder has them all. */
-const SILENT = new Set('statement_started statement_finished session_usage decode_started decode_finished'.split(' '));
+/** Events that say nothing a person following a run would miss: a session's text comes in pieces, and whole at its end. */
+const SILENT = new Set('statement_started statement_finished session_text session_usage decode_started decode_finished'.split(' '));
 
 /** Text longer than this is cut: the log is for reading along, the run folder holds everything. */
 const LONGEST = 160;
@@ -63,7 +63,6 @@ export class EventLog {
         return [construct, `#${show(event['index'])}`, text(event['label'])].filter(Boolean).join(' ');
       }
       case 'judge_started':
-      case 'session_text':
         return text(event['text']);
       case 'session_tool':
         return `${text(event['tool'])} ${text(event['detail'])}`;
@@ -113,7 +112,6 @@ const TOLD: Readonly<Record<string, string>> = {
   part_started: 'index label',
   part_finished: 'index',
   judge_started: 'text executionId',
-  session_text: 'text',
   session_tool: 'tool detail',
   input_started: 'name options executionId',
   bound: 'binding value kind executionId',
@@ -130,6 +128,9 @@ function details(event: RunEvent): string {
     .map(([key, value]) => {
       if (key === 'usage' && isRecord(value)) {
         return usage(value);
+      }
+      if (key === 'verdict' && isRecord(value)) {
+        return [plain(value['decision']), text(value['reason'])].filter(Boolean).join(': ');
       }
       if (key === 'outputs' && isRecord(value)) {
         return Object.entries(value).map(([name, each]) => `${name}=${show(each)}`).join(' ');

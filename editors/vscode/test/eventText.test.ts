@@ -47,13 +47,21 @@ test('an unknown type is shown with all its fields', () => {
 });
 
 test('long text is cut', () => {
-  const line = new EventLog().line({ type: 'session_text', effect: 'e', text: 'x'.repeat(5000) });
+  const line = new EventLog().line({ type: 'notice', level: 'info', message: 'x'.repeat(5000) });
   assert(line !== undefined && line.length < 200);
 });
 
 test('a failure is marked and says why', () => {
   const line = new EventLog().line({ type: 'run_finished', status: 'failed', outputs: {}, error: { message: 'no luck' } });
   assert.equal(line, '! run finished failed error=no luck');
+});
+
+test('a verdict is told with its reason', () => {
+  const verdict = { decision: 'yes', confidence: 0.9, reason: 'It\nreads well.', usage: { input_tokens: 1, output_tokens: 1 } };
+  assert.equal(
+    new EventLog().line({ type: 'judge_finished', effect: 'e', end: 'ok', verdict }),
+    '■ judge finished yes: It reads well.',
+  );
 });
 
 test('the end shows the outputs', () => {

@@ -8,10 +8,11 @@ local buffer ---@type integer?
 
 local LONGEST = 160
 
---- Bookkeeping that nobody reads along with; the run's folder has it.
+--- What nobody reads along with: bookkeeping, and a session's text, which comes in pieces and whole at its end.
 local SILENT = {
   statement_started = true,
   statement_finished = true,
+  session_text = true,
   session_usage = true,
   decode_started = true,
   decode_finished = true,
@@ -70,6 +71,9 @@ local function line_of(run_id, event)
     if given(part) then
       parts[#parts + 1] = show(part)
     end
+  end
+  if type(event.verdict) == 'table' then
+    parts[#parts + 1] = show(event.verdict.decision) .. ': ' .. show(event.verdict.reason)
   end
   if type(event.error) == 'table' and event.error.message then
     parts[#parts + 1] = show(event.error.message)
