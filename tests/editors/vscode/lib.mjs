@@ -17,6 +17,30 @@ export const root = path.resolve(here, '../../..');
 /** Longer than anything needs on a slow machine; only a hang meets it. */
 export const PATIENCE = 120_000;
 
+/**
+ * What undoes a start, to be done however this process ends; the newest first. Synchronous, since nothing else is possible
+ * in an exit. The browser is not here: its driver has such a list of its own.
+ */
+const undo = new Set();
+process.on('exit', () => [...undo].reverse().forEach((each) => each()));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => process.exit(1));
+}
+// Whoever started this may be killed without a word.
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || process.exit(1), 1000).unref();
+
+/** Ends a process and its group, if there still is one. */
+function killGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') {
+      throw error;
+    }
+  }
+}
+
 export function need(name) {
   const value = process.env[name];
   if (!value) {
@@ -49,7 +73,13 @@ export function scratch(files) {
   if (files) {
     fs.cpSync(files, workspace, { recursive: true });
   }
-  return { folder, workspace, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
+  const remove = () => {
+    undo.delete(remove);
+    // A process that just ended may still have been writing.
+    fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  undo.add(remove);
+  return { folder, workspace, remove };
 }
 
 /**
@@ -72,8 +102,21 @@ export async function startServer({ home, settings = {}, env = {} }) {
   ];
   const node = process.env.PROSE_NODE || process.execPath;
   const child = spawn(node, arguments_, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  // The group: the extension host and the language server are its members.
+  const kill = () => killGroup(child, 'SIGKILL');
+  undo.add(kill);
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const stop = async () => {
+    killGroup(child, 'SIGTERM');
+    const timer = setTimeout(kill, 5000);
+    await ended;
+    clearTimeout(timer);
+    // Members that the first of the group did not take along.
+    kill();
+    undo.delete(kill);
+  };
   let log = '';
-  const port = await new Promise((resolve, reject) => {
+  const port = new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`VS Code's server did not start:\n${log}`)), PATIENCE);
     const read = (chunk) => {
       log += chunk;
@@ -85,21 +128,15 @@ export async function startServer({ home, settings = {}, env = {} }) {
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
+    child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`VS Code's server ended with ${code}:\n${log}`)));
   });
-  const stop = () =>
-    new Promise((resolve) => {
-      const kill = (signal) => process.kill(-child.pid, signal);
-      const timer = setTimeout(kill, 5000, 'SIGKILL');
-      child.removeAllListeners('exit');
-      child.once('exit', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      // The group: the extension host and the language server are its members.
-      kill('SIGTERM');
-    });
-  return { port, stop, log: () => log };
+  try {
+    return { port: await port, stop, log: () => log };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 /** Installs a packaged extension where `startServer({home})` will find it. */
@@ -114,12 +151,12 @@ export async function installExtension(home, vsix) {
 
 function run(command, arguments_, env) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, arguments_, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, arguments_, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE });
     let output = '';
     child.stdout.on('data', (chunk) => (output += chunk));
     child.stderr.on('data', (chunk) => (output += chunk));
     child.once('error', reject);
-    child.once('exit', (code) => (code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code}:\n${output}`))));
+    child.once('exit', (code, signal) => (code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code ?? signal}:\n${output}`))));
   });
 }
 
