@@ -126,6 +126,7 @@ function suites.trusted()
     return found.message
   end)
   check('mending it takes the error away', function()
+    equal(#errors(), 1)
     vim.cmd([[%s/reviewr$/reviewer/]])
     until_('no error', function()
       return #errors() == 0
