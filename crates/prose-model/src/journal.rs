@@ -114,6 +114,10 @@ pub struct Header {
     pub program: String,
     /// Digest of the bundle (stored as `bundle.json`).
     pub bundle: Digest,
+    /// Digest of the bytes of `bundle.json`, which unlike [`Header::bundle`] covers what was lowered from the sources.
+    /// Absent in runs of earlier engines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle_bytes: Option<Digest>,
     /// Version of the engine.
     pub engine: String,
     /// Values supplied at the start, by input name.

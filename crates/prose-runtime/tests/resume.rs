@@ -595,7 +595,7 @@ async fn a_torn_last_record_is_cut() {
 }
 
 #[tokio::test]
-async fn an_edited_bundle_or_outcome_is_no_resume() {
+async fn an_edited_bundle_is_no_resume() {
     let project = Project::new("let x = session \"one\"\noutput y = session \"two {x}\"\n");
     let whole = project.run("").await;
     let (records, _) = answered(&project, &whole.run_id);
@@ -603,11 +603,34 @@ async fn an_edited_bundle_or_outcome_is_no_resume() {
     let dir = RunDir::find(project.root(), &run_id).unwrap();
     let bundle = std::fs::read_to_string(dir.bundle()).unwrap();
     assert!(bundle.contains("two "));
-    // The digest is over the sources, so an edit of the lowered form shows only in what is asked.
     let mut json: serde_json::Value = serde_json::from_str(&bundle).unwrap();
     let body = json["programs"][0]["body"].to_string().replace("two ", "three ");
     json["programs"][0]["body"] = serde_json::from_str(&body).unwrap();
     std::fs::write(dir.bundle(), json.to_string()).unwrap();
     let error = project.resume(&project.engine(), &run_id).await.unwrap_err();
+    assert!(error.to_string().contains("was changed"), "{error}");
+
+    // The header of an earlier engine has no digest of the file, so an edit shows only in what is asked.
+    let content = read_journal(&dir.journal()).unwrap();
+    std::fs::remove_file(dir.journal()).unwrap();
+    let journal = prose_state::Journal::create(&dir.journal(), Arc::new(prose_state::SystemClock)).unwrap();
+    let bodies = content.records.into_iter().map(|record| match record.body {
+        RecordBody::Header(mut header) => {
+            header.bundle_bytes = None;
+            RecordBody::Header(header)
+        }
+        body => body,
+    });
+    journal.append_all_durable(bodies).unwrap();
+    drop(journal);
+    let error = project.resume(&project.engine(), &run_id).await.unwrap_err();
     assert!(matches!(error, RunError::Diverged { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_with_the_deepest_expression_is_resumed() {
+    let nots = "not ".repeat(90);
+    let program =
+        format!("let x = {nots}true\nsession \"one\"\nif {nots}x:\n  session \"two\"\noutput y = x\n");
+    check_every_kill(&Project::new(&program), "", 5).await;
 }

@@ -8,13 +8,13 @@ use prose_model::{
     Bundle, Digest, EffectId, Header, JournalRecord, Name, Outcome, RecordBody, RunId, RunOptions, RunStatus,
     StmtId, Usage, Value,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::io;
 use crate::fs::{Sync, sync_dir, write_atomic};
 use crate::{
     Bindings, Clock, Journal, JournalContent, Result, RunDir, RunIds, RunLock, StateError, TornTail,
-    ValueStore, lock_owner, read_journal,
+    ValueStore, digest_of, lock_owner, read_journal,
 };
 
 /// What a new run is started with.
@@ -146,6 +146,17 @@ impl Run {
         let bundle = serde_json::to_vec(&*new.bundle).map_err(|error| StateError::Unserializable {
             reason: error.to_string(),
         })?;
+        // What we can't read back must not be run: the run could never be taken up again.
+        match parse_bundle(&bundle) {
+            Ok(read) if read == *new.bundle => {}
+            Ok(_) => {
+                return Err(StateError::Unserializable {
+                    reason: "the bundle reads back differently".to_owned(),
+                });
+            }
+            Err(reason) => return Err(StateError::Unserializable { reason }),
+        }
+        let bundle_bytes = Some(digest_of(&bundle));
         write_atomic(&bundle_path, &bundle, Sync::Durable)?;
         write_atomic(
             &dir.program(&[])?.program(),
@@ -161,6 +172,7 @@ impl Run {
             run_id,
             program: new.program,
             bundle: new.bundle.digest.clone(),
+            bundle_bytes,
             engine: new.engine,
             inputs,
             options: new.options,
@@ -435,15 +447,79 @@ fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
         path: path.clone(),
         reason,
     };
-    let bundle: Bundle = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-    if bundle.digest == header.bundle {
-        Ok(Arc::new(bundle))
-    } else {
-        Err(bad(format!(
+    let bundle = parse_bundle(&bytes).map_err(bad)?;
+    if bundle.digest != header.bundle {
+        return Err(bad(format!(
             "this is bundle {}, but the run was started with {}",
             bundle.digest, header.bundle
-        )))
+        )));
     }
+    if header
+        .bundle_bytes
+        .as_ref()
+        .is_some_and(|digest| *digest != digest_of(&bytes))
+    {
+        return Err(bad("it was changed since the run was started".to_owned()));
+    }
+    Ok(Arc::new(bundle))
+}
+
+/// Deepest nesting of brackets in a bundle. An expression may nest 100 levels, each of which takes up to seven of
+/// JSON; the rest is for statements around it.
+const BUNDLE_NESTING: usize = 1500;
+
+/// Stack for reading that: a level takes less than 8 KiB, also without optimisation.
+const BUNDLE_STACK: usize = 32 << 20;
+
+/// Reads a bundle, however deep its expressions are; says why it can't be read.
+fn parse_bundle(bytes: &[u8]) -> std::result::Result<Bundle, String> {
+    if nesting(bytes) > BUNDLE_NESTING {
+        return Err(format!("nested deeper than {BUNDLE_NESTING} levels"));
+    }
+    let parse = || {
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        json.disable_recursion_limit();
+        let bundle = Bundle::deserialize(&mut json).map_err(|error| error.to_string())?;
+        json.end().map_err(|error| error.to_string())?;
+        Ok(bundle)
+    };
+    // The caller's stack may be a small one, and reading recurses.
+    std::thread::scope(|scope| {
+        let reader = std::thread::Builder::new()
+            .name("read bundle".to_owned())
+            .stack_size(BUNDLE_STACK)
+            .spawn_scoped(scope, parse)
+            .map_err(|error| error.to_string())?;
+        reader
+            .join()
+            .unwrap_or_else(|_| Err("its reader stopped".to_owned()))
+    })
+}
+
+/// How deep brackets nest in a JSON text. Of a text that is no JSON the answer is at least as deep as a reader gets.
+fn nesting(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'\\' => _ = bytes.next(),
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
 }
 
 fn entry_text(bundle: &Bundle) -> &str {

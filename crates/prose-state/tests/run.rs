@@ -253,3 +253,119 @@ fn staging_is_by_lease_and_effect() {
     run.dir.clear_staging().unwrap();
     assert!(!first.exists() && first.parent().unwrap().parent().unwrap().is_dir());
 }
+
+/// A node around which others can be put.
+fn node(op: Op) -> Node {
+    Node {
+        id: "main/0".into(),
+        src: SourceRange {
+            file: 0,
+            start: 0,
+            end: 1,
+        },
+        op,
+    }
+}
+
+/// A bundle whose only statement is as many `choice`s within each other: of all constructs, their JSON nests deepest.
+fn deep_bundle(levels: usize) -> Arc<Bundle> {
+    let mut inner = node(Op::Null);
+    for _ in 0..levels {
+        let option = ChoiceOption {
+            label: "[\"{".into(),
+            src: inner.src,
+            body: vec![inner],
+        };
+        inner = node(Op::Choice {
+            criteria: Template { parts: vec![] },
+            options: vec![option],
+        });
+    }
+    let mut bundle = (*bundle("session \"a\"\n")).clone();
+    bundle.programs[0].body = vec![inner];
+    Arc::new(bundle)
+}
+
+fn create_with(root: &Path, bundle: Arc<Bundle>) -> Result<Run, StateError> {
+    let new = NewRun {
+        program: "main.prose".into(),
+        bundle,
+        inputs: Default::default(),
+        options: RunOptions::default(),
+        engine: "test".into(),
+    };
+    Run::create(root, new, clock(), &FixedIds::from(1))
+}
+
+#[test]
+fn the_deepest_bundle_is_taken_up() {
+    let root = tempfile::tempdir().unwrap();
+    let bundle = deep_bundle(100);
+    let run = create_with(root.path(), bundle.clone()).unwrap();
+    let dir = run.dir.clone();
+    drop(run);
+    let (run, _) = Run::open(dir, clock()).unwrap();
+    assert_eq!(run.bundle, bundle);
+}
+
+#[test]
+fn a_bundle_too_deep_to_be_read_is_not_run() {
+    let root = tempfile::tempdir().unwrap();
+    let error = create_with(root.path(), deep_bundle(300)).err().unwrap();
+    assert!(
+        matches!(&error, StateError::Unserializable { reason } if reason.contains("nested deeper")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_deep_file_in_place_of_the_bundle_is_an_error() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let dir = run.dir.clone();
+    drop(run);
+    fs::write(dir.bundle(), "[".repeat(1_000_000)).unwrap();
+    let error = Run::open(dir, clock()).err().unwrap();
+    assert!(error.to_string().contains("nested deeper"), "{error}");
+}
+
+#[test]
+fn a_change_to_what_was_lowered_is_noticed() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create_with(root.path(), deep_bundle(1)).unwrap();
+    let dir = run.dir.clone();
+    drop(run);
+    let text = fs::read_to_string(dir.bundle()).unwrap();
+    let changed = text.replacen("\"label\":\"[", "\"label\":\"]", 1);
+    assert_ne!(changed, text);
+    fs::write(dir.bundle(), changed).unwrap();
+    let error = Run::open(dir.clone(), clock()).err().unwrap();
+    assert!(
+        matches!(&error, StateError::BundleDamaged { reason, .. } if reason.contains("was changed")),
+        "{error}"
+    );
+    fs::write(dir.bundle(), text).unwrap();
+    Run::open(dir, clock()).unwrap();
+}
+
+#[test]
+fn the_deepest_values_are_read_back() {
+    // The machine builds none that nest deeper.
+    let mut value = Value::text("x");
+    for _ in 0..50 {
+        value = Value::list(vec![value]);
+    }
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    run.journal.append(issued("a", 0)).unwrap();
+    run.journal
+        .append_durable(outcome("a", 1, value.clone()))
+        .unwrap();
+    let dir = run.dir.clone();
+    drop(run);
+    let (_, recovered) = Run::open(dir, clock()).unwrap();
+    assert!(recovered.records.iter().any(|record| matches!(
+        &record.body,
+        RecordBody::Outcome { outcome: Outcome::Session(session), .. } if session.value == value
+    )));
+}
