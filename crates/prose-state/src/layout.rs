@@ -25,6 +25,16 @@ pub struct ProgramDir {
     relative: String,
 }
 
+/// The folders of every run directory.
+const FOLDERS: [&str; 6] = [
+    "values",
+    "staging",
+    "attachments",
+    "bindings",
+    "agents",
+    "imports",
+];
+
 /// Exclusive ownership of a run; ends with the value or the process.
 #[derive(Debug)]
 pub struct RunLock {
@@ -56,14 +66,7 @@ impl RunDir {
         let dir = RunDir { path };
         // IMPORTANT: locked before anything else, so that nobody takes the half-made run for a crashed one.
         let lock = dir.lock()?;
-        for folder in [
-            "values",
-            "staging",
-            "attachments",
-            "bindings",
-            "agents",
-            "imports",
-        ] {
+        for folder in FOLDERS {
             create_dir(&dir.path.join(folder))?;
         }
         sync_dir(&dir.path)?;
@@ -71,9 +74,16 @@ impl RunDir {
         Ok((dir, id, lock))
     }
 
-    /// A run's directory that exists.
+    /// A run's directory that exists. One of whose folders is a symbolic link is refused: resuming rewrites the
+    /// projections, which would put files where the link leads.
     pub fn at(path: &Path) -> Result<RunDir> {
         if path.is_dir() {
+            for folder in FOLDERS.map(|name| path.join(name)) {
+                if folder.is_symlink() {
+                    let why = std::io::Error::other("it is a symbolic link, which could lead out of the run");
+                    return Err(io("use", folder)(why));
+                }
+            }
             Ok(RunDir {
                 path: path.to_owned(),
             })
@@ -311,6 +321,25 @@ mod tests {
 
     use super::*;
     use crate::{FixedIds, ManualClock};
+
+    #[cfg(unix)]
+    #[test]
+    fn a_run_whose_folder_is_a_link_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(1_768_487_452_345);
+        let (dir, id, _lock) = RunDir::create(root.path(), &clock, &FixedIds::from(1)).unwrap();
+        for folder in FOLDERS {
+            let folder = dir.path().join(folder);
+            std::fs::remove_dir(&folder).unwrap();
+            std::os::unix::fs::symlink(outside.path(), &folder).unwrap();
+            let error = RunDir::find(root.path(), &id).unwrap_err().to_string();
+            assert!(error.contains("symbolic link"), "{error}");
+            std::fs::remove_file(&folder).unwrap();
+            std::fs::create_dir(&folder).unwrap();
+        }
+        assert_eq!(RunDir::find(root.path(), &id).unwrap(), dir);
+    }
 
     #[test]
     fn a_new_run_has_the_layout_of_the_seed() {
