@@ -363,3 +363,28 @@ fn bad_bytes_give_a_message_and_never_a_panic() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_completed_run_whose_output_can_not_be_written_exits_with_1() {
+    let dir = workspace(&[("a.prose", HELLO)]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = prose_tests::prose_command(dir.path())
+        .args(["run", "a.prose", "--backend", "simulate", "--quiet"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+}
+
+#[test]
+fn event_lines_neither_repeat_choices_nor_name_parts_of_nothing() {
+    let dir = workspace(&[(
+        "a.prose",
+        "input go: \"Go? (yes/no)\"\nif go == \"yes\":\n  session \"A\"\nelse:\n  session \"B\"\n",
+    )]);
+    let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("Go? (yes/no)\n"), "{ran:?}");
+    assert!(!ran.stderr.lines().any(|line| line.trim_end().ends_with(" of")), "{ran:?}");
+}

@@ -325,7 +325,9 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         }
     }
     match result.status {
-        RunStatus::Completed => written,
+        // The code for "nothing was run" would be a lie here.
+        RunStatus::Completed if written != Exit::Ok => Exit::Failed,
+        RunStatus::Completed => Exit::Ok,
         RunStatus::Failed => {
             if let Some(error) = &result.error {
                 say(&format!("error: {} (at {})\n", error.message, error.statement));

@@ -127,7 +127,8 @@ impl Lines {
                 ..
             } => {
                 self.subjects.insert(effect.to_string(), name.to_string());
-                let options = if options.is_empty() {
+                // Mostly the choices are those that the prompt ends with.
+                let options = if options.iter().all(|option| prompt.contains(option.as_str())) {
                     String::new()
                 } else {
                     format!(" ({})", options.join(", "))
@@ -183,6 +184,7 @@ impl Lines {
             } => {
                 let subject = self.subjects.get(construct.as_str())?;
                 match label {
+                    _ if subject.is_empty() => return None,
                     Some(label) => format!("part     {label} of {subject}"),
                     None => format!("part     {} of {subject}", index + 1),
                 }
