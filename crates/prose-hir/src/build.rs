@@ -17,7 +17,7 @@ pub(crate) fn chunk_body(root: &SyntaxNode) -> ChunkBody {
         too_deep: Vec::new(),
     };
     let stmts = ast::SourceFile::cast(root.clone())
-        .map(|file| file.statements().map(|it| stmt(&mut cx, &it)).collect())
+        .map(|file| stmts(&mut cx, file.statements()))
         .unwrap_or_default();
     ChunkBody {
         stmts,
@@ -74,6 +74,14 @@ fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
     node?.token().as_ref().map(ident)
 }
 
+fn stmts(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt>) -> Vec<Stmt> {
+    nodes
+        // `output name: "what it is"` only tells the reader something.
+        .filter(|it| !matches!(it, ast::Stmt::Output(it) if it.only_declares()))
+        .map(|it| stmt(cx, &it))
+        .collect()
+}
+
 fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
     let kind = match node {
         ast::Stmt::Use(it) => StmtKind::Use(UseDef {
@@ -115,6 +123,7 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
         ast::Stmt::Input(it) => ExprKind::Input {
             name: name(it.name()),
             value: it.value().map(|it| Box::new(expr(cx, &it))),
+            default: it.default().map(|it| Box::new(expr(cx, &it))),
         },
         ast::Stmt::Output(it) => match name(it.name()) {
             Some(name) => ExprKind::Output {
@@ -223,7 +232,7 @@ fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
     match node {
         Some(node) => {
             let range = range(&node);
-            let stmts = cx.deeper(range, |cx| node.statements().map(|it| stmt(cx, &it)).collect());
+            let stmts = cx.deeper(range, |cx| stmts(cx, node.statements()));
             Body {
                 range,
                 stmts: stmts.unwrap_or_default(),

@@ -324,6 +324,8 @@ pub enum ExprKind {
         name: Option<Ident>,
         /// Prompt or default.
         value: Option<Box<Expr>>,
+        /// `(default: …)` after the prompt.
+        default: Option<Box<Expr>>,
     },
     /// `let`, `const`
     Let {
@@ -620,7 +622,9 @@ pub(crate) fn each_child<'a>(expr: &'a Expr, visit: &mut dyn FnMut(Child<'a>)) {
             catches.iter().for_each(|it| visit(Child::Body(&it.1)));
             finally.iter().for_each(|it| visit(Child::Body(it)));
         }
-        ExprKind::Input { value, .. } => value.iter().for_each(|it| visit(Child::Expr(it))),
+        ExprKind::Input { value, default, .. } => {
+            value.iter().chain(default).for_each(|it| visit(Child::Expr(it)));
+        }
         ExprKind::Let { value, .. } | ExprKind::Output { value, .. } => visit(Child::Expr(value)),
         ExprKind::Assign { path, value, .. } => {
             path.iter().for_each(|it| visit(Child::Expr(it)));

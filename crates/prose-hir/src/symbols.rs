@@ -229,9 +229,10 @@ impl Items<'_> {
         if let ExprKind::Input {
             name: Some(name),
             value,
+            default,
         } = &expr.kind
         {
-            let has_default = value.as_ref().is_some_and(|it| is_default(it));
+            let has_default = default.is_some() || value.as_ref().is_some_and(|it| is_default(it));
             // Inputs of blocks are asked for when they are met; they are no part of the contract.
             let at_root = self.scopes.defs.iter().any(|def| {
                 def.range == name.range && matches!(self.scopes.outermost_frame(def.scope), FrameKind::Root)

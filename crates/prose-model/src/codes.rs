@@ -126,6 +126,8 @@ codes! {
     P215 Warning "Input without description"
     P216 Warning "Options not indented"
     P217 Warning "List as an input's default"
+    P218 Warning "Input with modifiers"
+    P219 Warning "Output with a colon"
     P220 Warning "Unquoted word"
     P221 Warning "Invisible character"
     P222 Warning "Empty block"

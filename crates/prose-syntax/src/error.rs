@@ -46,6 +46,8 @@ pub enum SessionForm {
     Modifiers,
     /// `session:` with only a `prompt:`
     NoAgent,
+    /// `session "text" as name`
+    AsName,
 }
 
 /// What is wrong. `Display` says it with a way out.
@@ -170,6 +172,13 @@ pub enum SyntaxErrorKind {
     OptionNotIndented,
     /// `input x: [..]`
     InputListDefault,
+    /// `input x: "text" (default: 1)`
+    InputModifiers,
+    /// `output name: …`
+    OutputColon {
+        /// With only a description, which binds nothing.
+        declares: bool,
+    },
     /// `model: gpt-4.1`
     BareWord,
     /// A no-break space and the like.
@@ -231,6 +240,8 @@ impl SyntaxErrorKind {
         ("P215", Severity::Warning, "Input without description"),
         ("P216", Severity::Warning, "Options not indented"),
         ("P217", Severity::Warning, "List as an input's default"),
+        ("P218", Severity::Warning, "Input with modifiers"),
+        ("P219", Severity::Warning, "Output with a colon"),
         ("P220", Severity::Warning, "Unquoted word"),
         ("P221", Severity::Warning, "Invisible character"),
         ("P222", Severity::Warning, "Empty block"),
@@ -281,6 +292,8 @@ impl SyntaxErrorKind {
             InputWithoutText => "P215",
             OptionNotIndented => "P216",
             InputListDefault => "P217",
+            InputModifiers => "P218",
+            OutputColon { .. } => "P219",
             BareWord => "P220",
             InvisibleCharacter(_) => "P221",
             EmptyBody => "P222",
@@ -451,6 +464,12 @@ impl fmt::Display for SyntaxErrorKind {
                     "session without an agent: write its prompt on the line, `session \"…\"`"
                 )
             }
+            OddSession(SessionForm::AsName) => {
+                write!(
+                    f,
+                    "name a session's result in front of it: `let name = session …`"
+                )
+            }
             BareList => write!(f, "write a list in brackets: `[a, b]`"),
             ComputedName => {
                 write!(
@@ -470,6 +489,15 @@ impl fmt::Display for SyntaxErrorKind {
                 f,
                 "a list after `input` is taken as its default: describe the input with a text"
             ),
+            InputModifiers => write!(
+                f,
+                "of an input's modifiers only `default:` counts, and other tools may not know it"
+            ),
+            OutputColon { declares: true } => write!(
+                f,
+                "this only describes the output and binds nothing: bind it with `output name = …`"
+            ),
+            OutputColon { declares: false } => write!(f, "write `=` between an output's name and value"),
             BareWord => write!(f, "put this value into quotes"),
             InvisibleCharacter(c) => {
                 write!(

@@ -20,8 +20,8 @@
 //! SOURCE_FILE    STMT*
 //! USE_STMT       'use' LITERAL ('as' NAME)?
 //! IMPORT_STMT    'import' LITERAL 'from' LITERAL
-//! INPUT_STMT     'input' NAME ':' EXPR
-//! OUTPUT_STMT    'output' (NAME '=')? EXPR
+//! INPUT_STMT     'input' NAME ':' EXPR MODIFIER_LIST?
+//! OUTPUT_STMT    'output' (NAME ('=' | ':'))? EXPR
 //! AGENT_DEF      'agent' NAME ':' PROPERTY_LIST
 //! BLOCK_DEF      'block' NAME PARAM_LIST? MODIFIER_LIST? ':' BODY
 //! LET_STMT       ('let' | 'const') (NAME | RECORD_PATTERN) '=' EXPR
@@ -43,8 +43,8 @@
 //! DASH_LIST      DASH_ITEM*                         DASH_ITEM: '-' EXPR
 //! BLOCK_STRING   '|' BLOCK_TEXT
 //!
-//! SESSION_EXPR   'session' LITERAL MODIFIER_LIST? ':'? PROPERTY_LIST*
-//!              | 'session' NAME? ':' NAME_REF? LITERAL? MODIFIER_LIST? ':'? PROPERTY_LIST*
+//! SESSION_EXPR   'session' LITERAL ('as' NAME)? MODIFIER_LIST? ':'? PROPERTY_LIST*
+//!              | 'session' NAME? ':' NAME_REF? LITERAL? ('as' NAME)? MODIFIER_LIST? ':'? PROPERTY_LIST*
 //! RESUME_EXPR    as SESSION_EXPR, with 'resume'
 //! DO_EXPR        'do' ':' BODY
 //! DO_CALL_EXPR   'do' NAME_REF ARG_LIST?

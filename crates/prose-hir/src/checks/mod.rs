@@ -5,6 +5,7 @@ mod names;
 mod near;
 mod props;
 mod shape;
+mod syntax;
 
 use prose_syntax::{TextRange, TextSize};
 
@@ -62,7 +63,7 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         body,
         scopes,
         program,
-        findings: syntax(db, chunk),
+        findings: syntax::findings(db, chunk, program),
     };
     for range in &body.too_deep {
         let start = TextRange::empty(range.start());
@@ -76,23 +77,6 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
     clashes::check(&mut ctx);
     shape::check(&mut ctx);
     ctx.findings
-}
-
-fn syntax(db: &dyn Db, chunk: Chunk) -> Vec<Finding> {
-    let parse = queries::parse(db, chunk);
-    parse
-        .errors()
-        .iter()
-        .map(|error| Finding {
-            code: error.code(),
-            severity: error.severity(),
-            message: error.to_string(),
-            range: error.range,
-            related: Vec::new(),
-            tags: Vec::new(),
-            fix: None,
-        })
-        .collect()
 }
 
 /// Everything that is to be said about a file, in the order of the text.

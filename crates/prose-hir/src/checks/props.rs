@@ -267,6 +267,8 @@ fn persist(ctx: &mut Context<'_>, prop: &Property) {
             ExprKind::Name(name) => matches!(name.as_str(), "project" | "user" | "execution"),
             _ => false,
         },
+        // The parser has asked for quotes.
+        PropValue::Word(_) => true,
         _ => false,
     };
     if !fine {

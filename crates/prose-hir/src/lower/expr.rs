@@ -60,7 +60,9 @@ impl Lowerer<'_> {
                 catches,
                 finally,
             } => self.try_(body, catches, finally.as_ref(), id),
-            ExprKind::Input { name, value } => self.input(name.as_ref(), value.as_deref(), id),
+            ExprKind::Input { name, value, default } => {
+                self.input(name.as_ref(), value.as_deref(), default.as_deref(), id)
+            }
             ExprKind::Let { .. } | ExprKind::Output { .. } | ExprKind::Assign { .. } => {
                 self.binding(expr, id)
             }
@@ -447,7 +449,7 @@ impl Lowerer<'_> {
         Op::Try(Box::new(Try { body, catch, finally }))
     }
 
-    fn input(&mut self, name: Option<&Ident>, value: Option<&Expr>, id: &str) -> Op {
+    fn input(&mut self, name: Option<&Ident>, value: Option<&Expr>, default: Option<&Expr>, id: &str) -> Op {
         let mut ids = parts(id);
         let mut out = Input {
             name: name.map(|it| it.name.clone()).unwrap_or_default(),
@@ -473,6 +475,9 @@ impl Lowerer<'_> {
                 out.discretion = true;
             }
             Some(value) => out.default = Some(self.expr(value, &ids.next())),
+        }
+        if let (None, Some(default)) = (&out.default, default) {
+            out.default = Some(self.expr(default, &ids.next()));
         }
         Op::Input(Box::new(out))
     }

@@ -278,6 +278,7 @@ fn inputs(expr: &Expr, leading: bool, out: &mut Vec<InputContract>) {
     if let ExprKind::Input {
         name: Some(name),
         value,
+        default,
     } = &expr.kind
     {
         let value = value.as_deref();
@@ -285,7 +286,7 @@ fn inputs(expr: &Expr, leading: bool, out: &mut Vec<InputContract>) {
             Some(ExprKind::Text(text) | ExprKind::Judge { text, .. }) => text.source(),
             _ => String::new(),
         };
-        let has_default = value.is_some_and(is_default);
+        let has_default = default.is_some() || value.is_some_and(is_default);
         match out.iter_mut().find(|it| it.name == name.name) {
             // The same input met in several branches is one in the contract.
             Some(known) => known.has_default |= has_default,

@@ -44,6 +44,8 @@ pub(crate) fn persist(props: &[Property]) -> Option<Persist> {
             }),
             _ => Some(Persist::Execution),
         },
+        // Only what can't be one of the words above is read as a raw word.
+        PropValue::Word(path) => Some(Persist::Path(path.name.to_string())),
         _ => Some(Persist::Execution),
     }
 }

@@ -412,9 +412,9 @@ impl Walk {
                     self.body(body, Kind::default());
                 }
             }
-            ExprKind::Input { name, value } => {
-                if let Some(value) = value {
-                    self.expr(value);
+            ExprKind::Input { name, value, default } => {
+                for part in value.iter().chain(default) {
+                    self.expr(part);
                 }
                 self.opt_def(name, DefKind::Input, expr.range);
             }

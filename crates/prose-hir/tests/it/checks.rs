@@ -647,3 +647,35 @@ do f
 "#,
     );
 }
+
+#[test]
+fn forms_beyond_the_grammar() {
+    marked(
+        r#"
+input depth: "How deep" (default: "two")
+#                       ^^^^^^^^^^^^^^^^ P218
+output report: "What was found"
+#      ^^^^^^^ P219
+agent a:
+  persist: .notes/a
+  #        ^^^^^^^^ P220
+do:
+  session "Dig {depth}" as found
+# ^^^^^^^ P204
+  session: a as more
+# ^^^^^^^ P204
+    prompt: "x"
+output report = found + more
+agent b:
+  persist: ~/notes/
+  #        ^^^^^^^^ P220
+agent c:
+  persist: ./notes/b.d/
+  #        ^^^^^^^^^^^^ P220
+session: b
+  prompt: "{more}"
+session: c
+  prompt: "x"
+"#,
+    );
+}

@@ -562,3 +562,32 @@ fn deep_nesting_is_no_danger() {
         let _ = bundle(&db, file(&db, 0));
     }
 }
+
+/// Forms of public programs that the grammar doesn't know and that mean something all the same.
+#[test]
+fn forms_beyond_the_grammar() {
+    check(
+        r#"
+input depth: "How deep" (default: "two")
+output report: "What was found"
+agent a:
+  persist: .notes/a
+session "Dig {depth}" as found
+  retry: 2
+session: a as more
+  prompt: "x"
+output report = found + more
+output other: found
+"#,
+        expect![[r#"
+            input depth "How deep" leading=true default=true
+            outputs ["report", "other"]
+            agent a persist=Some(Path(".notes/a"))
+            main/0: input depth «"How deep"» discretion=false default=«"two"»
+            main/1: session as found «"Dig " <depth or {depth}>» retry=2
+            main/2: session as more of a prompt=«"x"»
+            main/3: Output Name("report") = (found Add more)
+            main/4: Output Name("other") = found
+        "#]],
+    );
+}

@@ -3,6 +3,7 @@
 
 mod checks;
 mod codes;
+mod fixes;
 mod incremental;
 mod lowering;
 mod names;

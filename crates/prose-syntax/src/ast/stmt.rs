@@ -140,12 +140,23 @@ impl InputStmt {
     pub fn value(&self) -> Option<Expr> {
         child(&self.0)
     }
+    /// The value of `(default: …)` after the description.
+    pub fn default(&self) -> Option<Expr> {
+        self.modifiers()
+            .find(|it| it.name().is_some_and(|name| name.text() == "default"))?
+            .value()
+    }
 }
 
 impl OutputStmt {
     /// The keyword.
     pub fn keyword(&self) -> Option<SyntaxToken> {
         token(&self.0, OUTPUT_KW)
+    }
+    /// Whether it is `output name: "what it is"`, which binds nothing.
+    pub fn only_declares(&self) -> bool {
+        token(&self.0, COLON).is_some()
+            && matches!(self.value(), Some(Expr::Literal(it)) if it.string().is_some())
     }
     /// The name in `output name = EXPR`; `None` in `output EXPR`, which leaves the block.
     pub fn name(&self) -> Option<Name> {
@@ -207,6 +218,7 @@ impl HasProperties for PropertyList {
 }
 impl HasBody for BlockDef {}
 impl HasModifiers for BlockDef {}
+impl HasModifiers for InputStmt {}
 
 impl AgentDef {
     /// The agent's name.

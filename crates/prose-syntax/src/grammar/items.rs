@@ -92,6 +92,12 @@ fn input_stmt(p: &mut Parser<'_>) {
                 let range = p.range_since(from);
                 p.error_at(SyntaxErrorKind::InputListDefault, range);
             }
+            if p.at(L_PAREN) {
+                let from = p.pos();
+                modifier_list(p);
+                let range = p.range_since(from);
+                p.error_at(SyntaxErrorKind::InputModifiers, range);
+            }
         }
     } else if p.at_line_end() {
         p.error(SyntaxErrorKind::InputWithoutText);
@@ -119,7 +125,7 @@ fn input_value(p: &mut Parser<'_>) {
     }
 }
 
-/// `output name = EXPR`, `output EXPR`
+/// `output name = EXPR`, `output EXPR`, `output name: "what it is"`
 fn output_stmt(p: &mut Parser<'_>) {
     let m = p.start();
     p.bump_kw();
@@ -127,6 +133,18 @@ fn output_stmt(p: &mut Parser<'_>) {
         name(p, "a name", "`output`");
         p.bump();
         stmt::value(p, "`=`");
+    } else if p.at(IDENT) && p.nth(1) == COLON {
+        let from = p.pos();
+        let declares = matches!(p.nth(2), STRING | TRIPLE_STRING) && is_line_end(p.nth(3));
+        name(p, "a name", "`output`");
+        p.bump();
+        let range = p.range_since(from);
+        p.error_at(SyntaxErrorKind::OutputColon { declares }, range);
+        if declares {
+            expr::literal(p, PLAIN);
+        } else {
+            stmt::value(p, "`:`");
+        }
     } else {
         stmt::value(p, "`output`");
     }

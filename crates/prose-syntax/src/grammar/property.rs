@@ -283,19 +283,22 @@ fn dash_items(p: &mut Parser<'_>, ctx: Ctx) {
     p.error_at(SyntaxErrorKind::DashList, range);
 }
 
-/// Whether the value is a raw word such as `gpt-4.1` or `vendor/model`: pieces without blanks that make no expression.
+/// Whether the value is a raw word such as `gpt-4.1`, `vendor/model` or `.folder/`: pieces without blanks that make no expression.
 fn at_bare_word(p: &Parser<'_>, key: &str) -> bool {
     if !matches!(key, "model" | "persist") && prose_model::vocabulary::property(key).is_some() {
         return false;
     }
-    if !matches!(p.current(), IDENT | NUMBER | AT) {
+    // A path may begin with a dot, a tilde or a slash; a model's name doesn't.
+    let path = key == "persist" && matches!(p.current(), DOT | UNKNOWN) && !p.text(0).starts_with(QUOTES);
+    if !(path || matches!(p.current(), IDENT | NUMBER | AT)) {
         return false;
     }
     let mut ahead = 1;
-    let mut odd = p.at(AT);
+    let mut odd = path || p.at(AT);
     while p.touches(ahead) && ahead < 32 {
         match p.nth(ahead) {
             UNKNOWN | COLON | AT => odd = true,
+            DOT if path => {}
             DOT if p.nth(ahead + 1) == NUMBER => odd = true,
             NUMBER | IDENT if matches!(p.nth(ahead - 1), NUMBER) => odd = true,
             IDENT | NUMBER | DURATION | DOT | MINUS => {}
@@ -305,6 +308,9 @@ fn at_bare_word(p: &Parser<'_>, key: &str) -> bool {
     }
     odd
 }
+
+/// What other languages have around strings; a text in them is no path.
+const QUOTES: [char; 6] = ['\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
 
 /// BARE_WORD
 fn bare_word(p: &mut Parser<'_>) {

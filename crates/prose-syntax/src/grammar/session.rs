@@ -1,6 +1,6 @@
 //! `session` and `resume` in all their forms.
 
-use super::{Ctx, bare_name, colon, expr, modifier_list, name, name_ref, property};
+use super::{Ctx, as_name, bare_name, colon, expr, modifier_list, name, name_ref, property};
 use crate::{
     SessionForm, SyntaxErrorKind,
     SyntaxKind::*,
@@ -64,6 +64,9 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
             m.complete(p, ERROR);
         }
         _ => {}
+    }
+    if !ctx.header && !named && (text || agent) && as_name(p) {
+        form = form.or(Some(SessionForm::AsName));
     }
     if p.at(L_PAREN) && !ctx.header {
         modifier_list(p);

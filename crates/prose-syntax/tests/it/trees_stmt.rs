@@ -625,3 +625,59 @@ session "b"
         "##]],
     );
 }
+
+#[test]
+fn described_inputs_and_outputs() {
+    check(
+        r#"input a: "text" (default: 1)
+output b: "text"
+output c: a
+session "x" as d
+"#,
+        expect![[r#"
+            SOURCE_FILE@0..75
+              INPUT_STMT@0..28
+                INPUT_KW@0..5 "input"
+                NAME@6..7
+                  IDENT@6..7 "a"
+                COLON@7..8 ":"
+                LITERAL@9..15
+                  STRING@9..15 "\"text\""
+                MODIFIER_LIST@16..28
+                  L_PAREN@16..17 "("
+                  MODIFIER@17..27
+                    NAME@17..24
+                      IDENT@17..24 "default"
+                    COLON@24..25 ":"
+                    LITERAL@26..27
+                      NUMBER@26..27 "1"
+                  R_PAREN@27..28 ")"
+              OUTPUT_STMT@29..45
+                OUTPUT_KW@29..35 "output"
+                NAME@36..37
+                  IDENT@36..37 "b"
+                COLON@37..38 ":"
+                LITERAL@39..45
+                  STRING@39..45 "\"text\""
+              OUTPUT_STMT@46..57
+                OUTPUT_KW@46..52 "output"
+                NAME@53..54
+                  IDENT@53..54 "c"
+                COLON@54..55 ":"
+                NAME_REF@56..57
+                  IDENT@56..57 "a"
+              EXPR_STMT@58..74
+                SESSION_EXPR@58..74
+                  SESSION_KW@58..65 "session"
+                  LITERAL@66..69
+                    STRING@66..69 "\"x\""
+                  AS_KW@70..72 "as"
+                  NAME@73..74
+                    IDENT@73..74 "d"
+            P218@16..28: of an input's modifiers only `default:` counts, and other tools may not know it
+            P219@36..38: this only describes the output and binds nothing: bind it with `output name = …`
+            P219@53..55: write `=` between an output's name and value
+            P204@58..65: name a session's result in front of it: `let name = session …`
+        "#]],
+    );
+}
