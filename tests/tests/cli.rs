@@ -386,5 +386,8 @@ fn event_lines_neither_repeat_choices_nor_name_parts_of_nothing() {
     let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("Go? (yes/no)\n"), "{ran:?}");
-    assert!(!ran.stderr.lines().any(|line| line.trim_end().ends_with(" of")), "{ran:?}");
+    assert!(
+        !ran.stderr.lines().any(|line| line.trim_end().ends_with(" of")),
+        "{ran:?}"
+    );
 }
