@@ -666,6 +666,33 @@ do:
 # ^^^^^^^ P204
     prompt: "x"
 output report = found + more
+block f:
+  output session: b
+    prompt: "x"
+block g:
+  output resume: b
+    prompt: "x"
+block h:
+  output do:
+    session "x"
+block i:
+  output parallel:
+    session "x"
+block j:
+  output try:
+    session "x"
+  finally:
+    session "y"
+block k:
+  output loop:
+    break
+  # ^^^^^ P208
+do f
+do g
+do h
+do i
+do j
+do k
 agent b:
   persist: ~/notes/
   #        ^^^^^^^^ P220
@@ -673,9 +700,14 @@ agent c:
   persist: ./notes/b.d/
   #        ^^^^^^^^^^^^ P220
 session: b
+#        ^ W011
   prompt: "{more}"
 session: c
   prompt: "x"
+repeat session "How often?" as n:
+  session "Round {n}"
+loop until session "Done?" as m:
+  session "Round {m}"
 "#,
     );
 }

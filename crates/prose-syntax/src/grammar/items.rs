@@ -125,6 +125,14 @@ fn input_value(p: &mut Parser<'_>) {
     }
 }
 
+/// Whether a word before a colon begins a value, as in `output session: agent`.
+fn begins_value(p: &Parser<'_>) -> bool {
+    matches!(
+        p.kw(0),
+        SESSION_KW | RESUME_KW | DO_KW | PARALLEL_KW | LOOP_KW | TRY_KW
+    )
+}
+
 /// `output name = EXPR`, `output EXPR`, `output name: "what it is"`
 fn output_stmt(p: &mut Parser<'_>) {
     let m = p.start();
@@ -133,7 +141,7 @@ fn output_stmt(p: &mut Parser<'_>) {
         name(p, "a name", "`output`");
         p.bump();
         stmt::value(p, "`=`");
-    } else if p.at(IDENT) && p.nth(1) == COLON {
+    } else if p.nth(1) == COLON && p.at(IDENT) && !begins_value(p) {
         let from = p.pos();
         let declares = matches!(p.nth(2), STRING | TRIPLE_STRING) && is_line_end(p.nth(3));
         name(p, "a name", "`output`");
