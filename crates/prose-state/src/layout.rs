@@ -78,12 +78,7 @@ impl RunDir {
     /// projections, which would put files where the link leads.
     pub fn at(path: &Path) -> Result<RunDir> {
         if path.is_dir() {
-            for folder in FOLDERS.map(|name| path.join(name)) {
-                if folder.is_symlink() {
-                    let why = std::io::Error::other("it is a symbolic link, which could lead out of the run");
-                    return Err(io("use", folder)(why));
-                }
-            }
+            refuse_links(path)?;
             Ok(RunDir {
                 path: path.to_owned(),
             })
@@ -260,6 +255,27 @@ impl ProgramDir {
     }
 }
 
+/// Refuses a run in which a folder that projections are written to is a symbolic link: a top folder, an agent's, an
+/// imported program's or one inside it. Links in place of files do no harm, since files are replaced as a whole.
+fn refuse_links(run: &Path) -> Result<()> {
+    let mut waiting: Vec<PathBuf> = FOLDERS.map(|name| run.join(name)).to_vec();
+    while let Some(folder) = waiting.pop() {
+        if folder.is_symlink() {
+            let why = std::io::Error::other("it is a symbolic link, which could lead out of the run");
+            return Err(io("use", folder)(why));
+        }
+        // The others hold files only, and may hold many.
+        let nested = ["agents", "imports"].map(|name| run.join(name));
+        if nested.iter().any(|top| folder.starts_with(top))
+            && let Ok(entries) = std::fs::read_dir(&folder)
+        {
+            let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+            waiting.extend(folders.map(|entry| entry.path()));
+        }
+    }
+    Ok(())
+}
+
 /// A file name for any text: letters, digits, `_`, `-`, `.`, `=` and everything outside ASCII stay, the rest is
 /// percent-encoded. A leading dot, a name that Windows reserves, and what is too long for a file system are changed
 /// too, so that different texts keep different names.
@@ -337,6 +353,20 @@ mod tests {
             assert!(error.contains("symbolic link"), "{error}");
             std::fs::remove_file(&folder).unwrap();
             std::fs::create_dir(&folder).unwrap();
+        }
+        assert_eq!(RunDir::find(root.path(), &id).unwrap(), dir);
+        for folder in [
+            "agents/captain",
+            "imports/a--b",
+            "imports/a--b/bindings",
+            "imports/a--b/imports/c--d",
+        ] {
+            let folder = dir.path().join(folder);
+            std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(outside.path(), &folder).unwrap();
+            let error = RunDir::find(root.path(), &id).unwrap_err().to_string();
+            assert!(error.contains("symbolic link"), "{error}");
+            std::fs::remove_file(&folder).unwrap();
         }
         assert_eq!(RunDir::find(root.path(), &id).unwrap(), dir);
     }

@@ -55,6 +55,36 @@ pub(crate) fn source_file(p: &mut Parser<'_>) {
     m.complete(p, SOURCE_FILE);
 }
 
+/// Blocks that nothing opened, met between the items of a block: what stands in them counts as the block's own.
+#[derive(Default)]
+struct StrayBlocks {
+    open: u32,
+}
+
+impl StrayBlocks {
+    /// Takes a line end, or where a stray block begins or ends. False at an item and at the end of the block itself.
+    fn skip(&mut self, p: &mut Parser<'_>) -> bool {
+        match p.current() {
+            NEWLINE => p.bump(),
+            INDENT => {
+                p.bump();
+                p.error(SyntaxErrorKind::UnexpectedIndent);
+                self.open += 1;
+            }
+            DEDENT if self.open > 0 => {
+                p.bump();
+                self.open -= 1;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn none_open(&self) -> bool {
+        self.open == 0
+    }
+}
+
 /// NAME of something declared. `what` and `after` are for the error.
 fn name(p: &mut Parser<'_>, what: &'static str, after: &'static str) -> bool {
     if !p.at(IDENT) {

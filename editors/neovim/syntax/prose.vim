@@ -24,6 +24,7 @@ syntax keyword proseRepeat loop repeat for until while in break
 syntax keyword proseException try catch finally throw assert
 syntax keyword proseStatement session resume do parallel return
 syntax keyword proseOperatorWord and or not as
+syntax match proseOperatorWord /\<from\ze\s\+"/
 syntax match proseOperator /->\||\|[=!<>]=\|[=<>+]/
 syntax match prosePipeline /|\s*\zs\%(map\|filter\|reduce\|pmap\|chunks\)\>/
 

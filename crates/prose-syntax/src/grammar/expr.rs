@@ -1,8 +1,8 @@
 //! Expressions, and the constructs that are expressions too.
 
 use super::{
-    Ctx, HEADER, PLAIN, arg_list, as_name, bare_name, body, colon, comma_list, modifier_list, name, name_ref,
-    param_list, session, skip_line, stmt,
+    Ctx, HEADER, PLAIN, StrayBlocks, arg_list, as_name, bare_name, body, colon, comma_list, modifier_list,
+    name, name_ref, param_list, session, skip_line, stmt,
 };
 use crate::{
     SyntaxErrorKind,
@@ -519,21 +519,12 @@ fn choice_expr(p: &mut Parser<'_>) -> Completed {
 /// CHOICE_OPTION* up to the end of the block; statements between them are an error, reported once.
 fn options(p: &mut Parser<'_>) {
     let mut reported = false;
-    let mut extra = 0u32;
+    let mut strays = StrayBlocks::default();
     loop {
         let before = p.pos();
         match p.current() {
             EOF => return,
-            NEWLINE => p.bump(),
-            INDENT => {
-                p.bump();
-                p.error(SyntaxErrorKind::UnexpectedIndent);
-                extra += 1;
-            }
-            DEDENT if extra > 0 => {
-                p.bump();
-                extra -= 1;
-            }
+            _ if strays.skip(p) => {}
             DEDENT => return,
             IDENT if p.at_kw(OPTION_KW) && p.nth(1) != EQ => {
                 option(p);

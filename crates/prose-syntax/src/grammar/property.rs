@@ -1,6 +1,6 @@
 //! Properties of agents and sessions.
 
-use super::{Ctx, PLAIN, bare_name, expr, skip_line, skip_rest, stmt};
+use super::{Ctx, PLAIN, StrayBlocks, bare_name, expr, skip_line, skip_rest, stmt};
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
@@ -57,20 +57,11 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
         m.complete(p, ERROR);
         return false;
     }
-    let mut extra = 0u32;
+    let mut strays = StrayBlocks::default();
     loop {
         match p.current() {
             EOF => break,
-            NEWLINE => p.bump(),
-            INDENT => {
-                p.bump();
-                p.error(SyntaxErrorKind::UnexpectedIndent);
-                extra += 1;
-            }
-            DEDENT if extra > 0 => {
-                p.bump();
-                extra -= 1;
-            }
+            _ if strays.skip(p) => {}
             DEDENT => break,
             _ => {
                 let before = p.pos();

@@ -1,6 +1,8 @@
 //! Statements.
 
-use super::{Ctx, PLAIN, body, colon, expr, items, name, name_ref, property, skip_line, skip_rest};
+use super::{
+    Ctx, PLAIN, StrayBlocks, body, colon, expr, items, name, name_ref, property, skip_line, skip_rest,
+};
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
@@ -9,25 +11,15 @@ use crate::{
 
 /// STMT* up to the end of the block (or of the file). One bad statement never damages its neighbours.
 pub(super) fn statements(p: &mut Parser<'_>, root: bool) {
-    // Blocks that nothing opened: their statements count as ours.
-    let mut extra = 0u32;
+    let mut strays = StrayBlocks::default();
     loop {
         match p.current() {
             EOF => return,
-            NEWLINE => p.bump(),
-            INDENT => {
-                p.bump();
-                p.error(SyntaxErrorKind::UnexpectedIndent);
-                extra += 1;
-            }
-            DEDENT if extra > 0 => {
-                p.bump();
-                extra -= 1;
-            }
+            _ if strays.skip(p) => {}
             DEDENT if root => p.bump(),
             DEDENT => return,
             _ => {
-                if root && extra == 0 {
+                if root && strays.none_open() {
                     p.reset_depth_error();
                 }
                 let before = p.pos();
