@@ -376,13 +376,19 @@ impl Lexer<'_> {
         runs
     }
 
-    /// `**` may close on a later line, unless a blank or shallower line comes first.
+    /// `**` may close on a later line, unless a blank or shallower line comes first. One that ends its line opens a text of
+    /// several paragraphs: blank lines belong to it, as long as every other line is deeper and the closing `**` has a
+    /// line of its own.
     fn find_on_later_lines(&self, start: usize) -> Option<usize> {
         let indent = self.bytes[self.line_start.min(start)..start]
             .iter()
             .take_while(|it| matches!(**it, b' ' | b'\t'))
             .count();
         let mut at = self.line_end(start);
+        let paragraphs = self.bytes[start + 2..at]
+            .iter()
+            .all(|it| matches!(*it, b' ' | b'\t'));
+        let mut past_blank = false;
         while at < self.bytes.len() {
             at += if self.bytes[at..].starts_with(b"\r\n") {
                 2
@@ -392,7 +398,16 @@ impl Lexer<'_> {
             let end = self.line_end(at);
             let line = &self.bytes[at..end];
             let blanks = line.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
+            if blanks == line.len() && paragraphs {
+                past_blank = true;
+                at = end;
+                continue;
+            }
             if blanks == line.len() || blanks < indent {
+                return None;
+            }
+            let closes = line[blanks..].starts_with(b"**");
+            if past_blank && blanks == indent && !closes {
                 return None;
             }
             if let Some(found) = self.find_stars(at, end, 2) {

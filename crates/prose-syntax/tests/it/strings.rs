@@ -144,6 +144,11 @@ fn where_discretions_end() {
     assert_eq!(token("if **a # \" b** or **c**:"), "**a # \" b**");
     assert_eq!(token("if ***a\n\n** b\n***:"), "***a\n\n** b\n***");
     assert_eq!(token("  if **a\n  b**:"), "**a\n  b**");
+    // One that ends its line may hold paragraphs, up to a closing `**` on a line of its own.
+    assert_eq!(token("  input a: **\n    b\n\n    c {d}\n  **\n"), "**\n    b\n\n    c {d}\n  **");
+    assert_eq!(token("if **  \r\n  b\r\n\r\n  c**:"), "**  \r\n  b\r\n\r\n  c**");
+    assert_eq!(token("if **\n  b\n\ndo f\nif **c**:"), "**");
+    assert_eq!(token("  if **\n    b\n\ndo **c"), "**");
     // A blank or shallower line, or one whose stars are its own, ends the search.
     assert_eq!(token("if **a:\n\nb**:"), "**a");
     assert_eq!(token("  if **a:\nb**:"), "**a");
