@@ -20,7 +20,16 @@ pub(crate) struct Lexed {
     starts: Vec<u32>,
     end: u32,
     pub(crate) errors: Vec<SyntaxError>,
+    /// Tokens whose end was sought further on and not found: start of the token, and how far the lexer looked.
+    /// [`LOOKED_TO_THE_END`] means that any later change may give the token another end.
+    pub(crate) looked: Vec<(u32, u32)>,
 }
+
+/// See [`Lexed::looked`].
+pub(crate) const LOOKED_TO_THE_END: u32 = u32::MAX;
+
+/// How many tokens behind a place must be known before [`crate::layout`] can say whether a statement begins there.
+const TOKENS_BEHIND: usize = 4;
 
 impl Lexed {
     pub(crate) fn len(&self) -> usize {
@@ -56,6 +65,12 @@ pub(crate) fn range(from: usize, to: usize) -> TextRange {
 
 /// Splits a text into tokens.
 pub(crate) fn lex(text: &str) -> Lexed {
+    lex_until(text, text.len())
+}
+
+/// Splits the front of a text into tokens: those that begin before `limit`, and as many behind it as are needed to tell
+/// whether the text can be cut there.
+pub(crate) fn lex_until(text: &str, limit: usize) -> Lexed {
     let mut lexer = Lexer {
         text,
         bytes: text.as_bytes(),
@@ -66,23 +81,26 @@ pub(crate) fn lex(text: &str) -> Lexed {
         out: Lexed::default(),
     };
     // An estimate from real programs, which saves most regrowth.
-    lexer.out.kinds.reserve(text.len() / 8 + 8);
-    lexer.out.starts.reserve(text.len() / 8 + 8);
+    let estimate = text.len().min(limit) / 8 + 8;
+    lexer.out.kinds.reserve(estimate);
+    lexer.out.starts.reserve(estimate);
     if text.starts_with('\u{feff}') {
         lexer.push(BOM, 0);
         lexer.pos = 3;
         lexer.line_start = 3;
     }
-    while lexer.pos < lexer.bytes.len() {
+    let mut behind = 0;
+    while lexer.pos < lexer.bytes.len() && behind < TOKENS_BEHIND {
         let start = lexer.pos;
         let kind = lexer.token();
+        behind += usize::from(start >= limit && !kind.is_trivia());
         debug_assert!(lexer.pos > start, "a token has at least one byte");
         lexer.push(kind, start);
         if kind == PIPE {
             lexer.block_text(start);
         }
     }
-    lexer.out.end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    lexer.out.end = u32::try_from(lexer.pos).unwrap_or(u32::MAX);
     lexer.out
 }
 
@@ -309,21 +327,25 @@ impl Lexer<'_> {
     fn discretion(&mut self) -> SyntaxKind {
         let start = self.pos;
         let stars = self.stars(start);
+        let to_the_end = LOOKED_TO_THE_END as usize;
         let end = match stars {
-            4 => Some(start + 4),
-            2 => self
-                .find_stars(start + 2, self.line_end(start), 2)
-                .or_else(|| self.find_on_later_lines(start)),
-            _ if start >= self.no_triple_star_after => None,
-            _ => self.find_stars(start + 3, self.bytes.len(), 3),
+            4 => Ok(start + 4),
+            2 => match self.find_stars(start + 2, self.line_end(start), 2) {
+                Some(end) => Ok(end),
+                None => self.find_on_later_lines(start),
+            },
+            _ if start >= self.no_triple_star_after => Err(to_the_end),
+            _ => self.find_stars(start + 3, self.bytes.len(), 3).ok_or(to_the_end),
         };
         match end {
-            Some(end) => {
+            Ok(end) => {
                 self.pos = end;
                 let width = if stars == 3 || stars > 4 { 3 } else { 2 };
                 self.check_discretion(start, width, end);
             }
-            None => {
+            Err(looked) => {
+                let place = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+                self.out.looked.push((place(start), place(looked)));
                 if stars != 2 {
                     self.no_triple_star_after = self.no_triple_star_after.min(start);
                 }
@@ -378,8 +400,8 @@ impl Lexer<'_> {
 
     /// `**` may close on a later line, unless a blank or shallower line comes first. One that ends its line opens a text of
     /// several paragraphs: blank lines belong to it, as long as every other line is deeper and the closing `**` has a
-    /// line of its own.
-    fn find_on_later_lines(&self, start: usize) -> Option<usize> {
+    /// line of its own. An error is how far it looked.
+    fn find_on_later_lines(&self, start: usize) -> Result<usize, usize> {
         let indent = self.bytes[self.line_start.min(start)..start]
             .iter()
             .take_while(|it| matches!(**it, b' ' | b'\t'))
@@ -404,19 +426,23 @@ impl Lexer<'_> {
                 continue;
             }
             if blanks == line.len() || blanks < indent {
-                return None;
+                return Err(end);
             }
             let closes = line[blanks..].starts_with(b"**");
             if past_blank && blanks == indent && !closes {
-                return None;
+                return Err(end);
             }
             if let Some(found) = self.find_stars(at, end, 2) {
                 // A line with pairs of its own closes nothing: those are the discretions of other statements.
-                return (self.star_runs(at, end) % 2 == 1).then_some(found);
+                return if self.star_runs(at, end) % 2 == 1 {
+                    Ok(found)
+                } else {
+                    Err(end)
+                };
             }
             at = end;
         }
-        None
+        Err(self.bytes.len())
     }
 
     fn check_discretion(&mut self, start: usize, width: usize, end: usize) {
@@ -532,6 +558,11 @@ impl Lexer<'_> {
         }
         UNKNOWN
     }
+}
+
+/// What makes up white space, a byte order mark too.
+pub(crate) fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}') || is_invisible(c)
 }
 
 fn is_invisible(c: char) -> bool {

@@ -1,7 +1,7 @@
 //! The syntax of `.prose`: text in, lossless tree and typed errors out.
 //!
 //! Owns the lexer, the layout (indentation), the event parser, the rowan tree, its typed view ([`ast`]), what is inside
-//! strings and discretions ([`text`]), positions ([`LineIndex`]) and the cutting of a file into [`chunks`].
+//! strings and discretions ([`text`]), positions ([`LineIndex`]) and the cutting of a file into chunks ([`ChunkMap`]).
 //!
 //! Deliberately absent: names and scopes, meaning of properties, anything about other files (`prose-hir`); queries,
 //! async, protocol types, IO.
@@ -81,6 +81,7 @@
 
 pub mod ast;
 mod chunk;
+mod chunk_map;
 mod error;
 mod event;
 mod grammar;
@@ -92,6 +93,7 @@ mod syntax_kind;
 pub mod text;
 
 pub use chunk::{Chunk, chunks};
+pub use chunk_map::{ChunkMap, Splice};
 pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};

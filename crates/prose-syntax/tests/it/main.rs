@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod chunks;
+mod edits;
 mod errors;
 mod line_index;
 mod properties;

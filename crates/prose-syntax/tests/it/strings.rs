@@ -145,7 +145,10 @@ fn where_discretions_end() {
     assert_eq!(token("if ***a\n\n** b\n***:"), "***a\n\n** b\n***");
     assert_eq!(token("  if **a\n  b**:"), "**a\n  b**");
     // One that ends its line may hold paragraphs, up to a closing `**` on a line of its own.
-    assert_eq!(token("  input a: **\n    b\n\n    c {d}\n  **\n"), "**\n    b\n\n    c {d}\n  **");
+    assert_eq!(
+        token("  input a: **\n    b\n\n    c {d}\n  **\n"),
+        "**\n    b\n\n    c {d}\n  **"
+    );
     assert_eq!(token("if **  \r\n  b\r\n\r\n  c**:"), "**  \r\n  b\r\n\r\n  c**");
     assert_eq!(token("if **\n  b\n\ndo f\nif **c**:"), "**");
     assert_eq!(token("  if **\n    b\n\ndo **c"), "**");
