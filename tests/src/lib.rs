@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod lsp;
+pub mod spec;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

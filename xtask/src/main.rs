@@ -5,6 +5,7 @@
 
 mod corpus;
 mod editors;
+mod guide;
 mod places;
 mod process;
 mod provision;
@@ -40,6 +41,8 @@ enum Task {
         /// The folder
         dir: std::path::PathBuf,
     },
+    /// Render the pages of tests/spec as the language guide in docs/guide
+    Guide,
     /// Take the picture of VS Code that the README shows
     Screenshot,
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Editors(options) => editors::run(options),
         Task::Vsix => editors::package(),
         Task::Corpus { dir } => corpus::run(&dir),
+        Task::Guide => guide::run(),
         Task::Screenshot => editors::screenshot(),
     };
     match result {
