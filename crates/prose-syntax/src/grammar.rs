@@ -178,7 +178,10 @@ fn colon(p: &mut Parser<'_>, after: &'static str) -> bool {
         return true;
     }
     if p.at_line_end() {
-        p.expected("`:`", after);
+        // What was never closed has swallowed the colon.
+        if !p.last_is_unterminated() {
+            p.expected("`:`", after);
+        }
         return false;
     }
     p.unexpected("`:`");

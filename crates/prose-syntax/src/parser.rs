@@ -176,6 +176,19 @@ impl<'a> Parser<'a> {
         &self.text[self.last_range()]
     }
 
+    /// Whether the last token is a string or discretion that is never closed.
+    pub(crate) fn last_is_unterminated(&self) -> bool {
+        let last = self.last_range();
+        self.lexed.errors.iter().any(|error| {
+            last.contains_range(error.range)
+                && matches!(
+                    error.kind,
+                    SyntaxErrorKind::UnterminatedString { .. }
+                        | SyntaxErrorKind::UnterminatedDiscretion { .. }
+                )
+        })
+    }
+
     /// Index of the current token, to see whether anything was taken.
     pub(crate) fn pos(&self) -> usize {
         self.pos
