@@ -3,11 +3,12 @@
 //! Nodes can get a parent after the fact (`a` becomes the left side of `a + b`) through forward parents. This pass
 //! also puts trivia into the tree and bounds the tree's depth.
 
-use rowan::{GreenNode, GreenNodeBuilder};
+use rowan::GreenNode;
 
 use crate::{
     MAX_TREE_DEPTH, SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
+    builder::{self, Builder},
     lexer::Lexed,
 };
 
@@ -34,55 +35,28 @@ pub(crate) enum Event {
 pub(crate) fn build(
     text: &str,
     lexed: &Lexed,
-    mut events: Vec<Event>,
+    events: Vec<Event>,
     errors: &mut Vec<SyntaxError>,
 ) -> GreenNode {
-    let mut sink = Sink {
-        text,
-        lexed,
-        builder: GreenNodeBuilder::new(),
-        raw: 0,
-        depth: 0,
-        flat: 0,
-        reported: false,
-        errors,
-    };
-    let mut chain = Vec::new();
-    for index in 0..events.len() {
-        match std::mem::replace(&mut events[index], Event::Nothing) {
-            Event::Nothing => {}
-            Event::Start { kind, block, parent } => {
-                chain.push(kind);
-                let (mut at, mut distance) = (index, parent as usize);
-                while distance > 0 {
-                    at += distance;
-                    match std::mem::replace(&mut events[at], Event::Nothing) {
-                        Event::Start { kind, parent, .. } => {
-                            chain.push(kind);
-                            distance = parent as usize;
-                        }
-                        _ => break,
-                    }
-                }
-                if !block && sink.depth > 0 {
-                    sink.trivia(lexed.len());
-                }
-                while let Some(kind) = chain.pop() {
-                    sink.start(kind);
-                }
-            }
-            Event::Finish => sink.finish(),
-            Event::Token { kind } => sink.token(kind),
-            Event::Trivia { until } => sink.trivia(until as usize),
-        }
-    }
-    sink.builder.finish()
+    builder::build(|builder| {
+        let sink = Sink {
+            text,
+            lexed,
+            builder,
+            raw: 0,
+            depth: 0,
+            flat: 0,
+            reported: false,
+            errors,
+        };
+        sink.run(events);
+    })
 }
 
-struct Sink<'a> {
+struct Sink<'a, 'b> {
     text: &'a str,
     lexed: &'a Lexed,
-    builder: GreenNodeBuilder<'static>,
+    builder: &'a mut Builder<'b>,
     /// Next raw token.
     raw: usize,
     depth: usize,
@@ -93,11 +67,43 @@ struct Sink<'a> {
     errors: &'a mut Vec<SyntaxError>,
 }
 
-impl Sink<'_> {
+impl Sink<'_, '_> {
+    fn run(mut self, mut events: Vec<Event>) {
+        let mut chain = Vec::new();
+        for index in 0..events.len() {
+            match events[index] {
+                Event::Nothing => {}
+                Event::Start { kind, block, parent } => {
+                    if !block && self.depth > 0 {
+                        self.trivia(self.lexed.len());
+                    }
+                    let (mut at, mut distance) = (index, parent as usize);
+                    while distance > 0 {
+                        at += distance;
+                        match std::mem::replace(&mut events[at], Event::Nothing) {
+                            Event::Start { kind, parent, .. } => {
+                                chain.push(kind);
+                                distance = parent as usize;
+                            }
+                            _ => break,
+                        }
+                    }
+                    while let Some(kind) = chain.pop() {
+                        self.start(kind);
+                    }
+                    self.start(kind);
+                }
+                Event::Finish => self.finish(),
+                Event::Token { kind } => self.token(kind),
+                Event::Trivia { until } => self.trivia(until as usize),
+            }
+        }
+    }
+
     fn start(&mut self, kind: SyntaxKind) {
         if self.flat > 0 || self.depth + 1 >= MAX_TREE_DEPTH {
             if self.flat == 0 {
-                self.builder.start_node(ERROR.into());
+                self.builder.start(ERROR);
                 self.too_deep();
             }
             self.flat += 1;
@@ -107,7 +113,7 @@ impl Sink<'_> {
             self.reported = false;
         }
         self.depth += 1;
-        self.builder.start_node(kind.into());
+        self.builder.start(kind);
     }
 
     fn too_deep(&mut self) {
@@ -125,7 +131,7 @@ impl Sink<'_> {
         if self.flat > 0 {
             self.flat -= 1;
             if self.flat == 0 {
-                self.builder.finish_node();
+                self.builder.finish();
             }
             return;
         }
@@ -133,7 +139,7 @@ impl Sink<'_> {
             self.trivia(self.lexed.len());
         }
         self.depth -= 1;
-        self.builder.finish_node();
+        self.builder.finish();
     }
 
     fn trivia(&mut self, until: usize) {
@@ -148,8 +154,8 @@ impl Sink<'_> {
     }
 
     fn emit(&mut self, kind: SyntaxKind) {
-        self.builder
-            .token(kind.into(), self.lexed.text(self.text, self.raw));
+        let (from, to) = (self.lexed.start(self.raw), self.lexed.end(self.raw));
+        self.builder.token(kind, self.text, from, to);
         self.raw += 1;
     }
 }

@@ -101,10 +101,10 @@ impl State<'_> {
 
     /// Column of what follows a whitespace token with a line end in it, and the range of the indentation.
     fn column(&self, index: usize) -> Option<(u32, TextRange)> {
-        let blank = self.lexed.text(self.text, index);
-        let after = blank.rfind(['\n', '\r'])? + 1;
-        let start = self.lexed.start(index) + after;
-        Some((width(&blank[after..]), range(start, self.lexed.end(index))))
+        let (from, to) = (self.lexed.start(index), self.lexed.end(index));
+        let blank = &self.text.as_bytes()[from..to];
+        let start = from + blank.iter().rposition(|it| matches!(*it, b'\n' | b'\r'))? + 1;
+        Some((width(&self.text[start..to]), range(start, to)))
     }
 
     fn push(&mut self, kind: SyntaxKind, raw: usize) {
@@ -359,6 +359,9 @@ pub(crate) fn closes(open: SyntaxKind, close: SyntaxKind) -> bool {
 
 /// Width of an indentation. A tab goes to the next multiple of two.
 fn width(blank: &str) -> u32 {
+    if blank.bytes().all(|it| it == b' ') {
+        return u32::try_from(blank.len()).unwrap_or(u32::MAX);
+    }
     let mut col = 0u32;
     for c in blank.chars() {
         col = if c == '\t' {

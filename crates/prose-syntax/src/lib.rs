@@ -80,6 +80,7 @@
 //! Strings and discretions are single tokens; [`ast::StringToken`] and [`ast::DiscretionToken`] give their segments.
 
 pub mod ast;
+mod builder;
 mod chunk;
 mod chunk_map;
 mod error;
