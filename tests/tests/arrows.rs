@@ -7,7 +7,13 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use prose_tests::root;
 
 /// Crates that no shipped crate depends on, and that may depend on anything.
-const DEV_ONLY: [&str; 3] = ["test-fixture", "xtask", "prose-tests"];
+const DEV_ONLY: [&str; 5] = [
+    "test-fixture",
+    "test-fuzz",
+    "test-programs",
+    "xtask",
+    "prose-tests",
+];
 /// May depend on every crate: it is where they are put together.
 const TOP: &str = "prose-cli";
 /// Dependencies from outside that belong to one crate only.

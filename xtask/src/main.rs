@@ -6,6 +6,7 @@
 mod corpus;
 mod editors;
 mod guide;
+mod fuzz;
 mod places;
 mod process;
 mod provision;
@@ -43,6 +44,8 @@ enum Task {
     },
     /// Render the pages of tests/spec as the language guide in docs/guide
     Guide,
+    /// Try texts and edits made at random on lexer, parser, checks and database
+    Fuzz(fuzz::Options),
     /// Take the picture of VS Code that the README shows
     Screenshot,
 }
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Vsix => editors::package(),
         Task::Corpus { dir } => corpus::run(&dir),
         Task::Guide => guide::run(),
+        Task::Fuzz(options) => fuzz::run(options),
         Task::Screenshot => editors::screenshot(),
     };
     match result {

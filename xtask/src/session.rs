@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{Result, process, tally::Tally};
 
@@ -26,9 +26,14 @@ pub struct Session {
 impl Session {
     /// Runs a step; whether it went well.
     pub fn step(&mut self, name: &str, kind: Kind, command: Command) -> bool {
+        self.step_within(process::STEP_LIMIT, name, kind, command)
+    }
+
+    /// Runs a step that may take so long; whether it went well.
+    pub fn step_within(&mut self, limit: Duration, name: &str, kind: Kind, command: Command) -> bool {
         let mut seen = Tally::default();
         let begun = self.begin(name);
-        let result = process::tee(command, |line| {
+        let result = process::tee_within(limit, command, |line| {
             if kind == Kind::Runner {
                 seen.read(line);
             }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use crate::session::{Kind, Session};
-use crate::{Result, editors, places, process};
+use crate::{Result, editors, fuzz, places, process};
 
 /// Which checks to make.
 #[derive(Args)]
@@ -26,6 +26,8 @@ enum Part {
     Clippy,
     /// `cargo test` of the workspace
     Cargo,
+    /// A bounded run of each fuzz target
+    Fuzz,
     /// The tests in real editors
     Editors,
 }
@@ -36,6 +38,8 @@ pub fn run(options: Options) -> Result<ExitCode> {
     let mut session = Session::default();
     if wanted(Part::Fmt) {
         session.step("format", Kind::Check, cargo(&["fmt", "--all", "--check"]));
+        let fuzz = cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
+        session.step("format of the fuzz targets", Kind::Check, fuzz);
     }
     if wanted(Part::Clippy) {
         let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
@@ -47,6 +51,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
             Kind::Runner,
             cargo(&["test", "--workspace", "--no-fail-fast"]),
         );
+    }
+    if wanted(Part::Fuzz) {
+        fuzz::add_steps(&mut session)?;
     }
     if wanted(Part::Editors) && !options.no_editors {
         editors::add_steps(&mut session, &editors::Editor::ALL);
