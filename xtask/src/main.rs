@@ -5,8 +5,8 @@
 
 mod corpus;
 mod editors;
-mod guide;
 mod fuzz;
+mod guide;
 mod places;
 mod process;
 mod provision;
