@@ -7,7 +7,7 @@
 
 use rowan::TextRange;
 
-use crate::{layout, lexer};
+use crate::ChunkMap;
 
 /// A piece of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,21 +18,8 @@ pub struct Chunk {
 
 /// Cuts a text; there is at least one chunk.
 pub fn chunks(text: &str) -> Vec<Chunk> {
-    let lexed = lexer::lex(text);
-    let layout = layout::layout(text, &lexed);
-    let mut out = Vec::with_capacity(layout.cuts.len() + 1);
-    let mut from = 0;
-    for cut in layout.cuts {
-        let at = lexed.start(cut);
-        if at > from {
-            out.push(Chunk {
-                range: lexer::range(from, at),
-            });
-            from = at;
-        }
-    }
-    out.push(Chunk {
-        range: lexer::range(from, text.len()),
-    });
-    out
+    ChunkMap::with_target(text, 1)
+        .ranges()
+        .map(|range| Chunk { range })
+        .collect()
 }

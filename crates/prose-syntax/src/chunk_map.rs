@@ -12,8 +12,8 @@ use std::ops::Range;
 use rowan::{TextRange, TextSize};
 
 use crate::{
-    layout,
-    lexer::{self, LOOKED_TO_THE_END, Lexed, range},
+    lexer::{self, LOOKED_TO_THE_END, range},
+    scan::{Scan, size},
 };
 
 /// About how many bytes a chunk has. Everything kept for each chunk costs time and memory, and a chunk is lexed, parsed and
@@ -299,29 +299,19 @@ struct Stretch {
     from: usize,
     /// Offsets in the whole text where it may be cut; the part's begin isn't among them.
     cuts: Vec<usize>,
-    /// [`Lexed::looked`], in offsets of the whole text.
+    /// [`Scan::looked`], in offsets of the whole text.
     looked: Vec<(usize, usize)>,
 }
 
 impl Stretch {
     /// Lexes from a legal cut on. Cuts are known up to `limit`, and there too.
     fn lex(text: &str, from: usize, limit: usize) -> Stretch {
-        let text = &text[from..];
-        let lexed: Lexed = lexer::lex_until(text, limit - from);
-        let layout = layout::layout(text, &lexed);
-        let offset = |it: u32| match it {
-            LOOKED_TO_THE_END => usize::MAX,
-            it => from + it as usize,
-        };
-        let cuts = layout.cuts.iter().map(|it| from + lexed.start(*it));
+        let mut scan = Scan::default();
+        scan.run(text, from, limit);
         Stretch {
             from,
-            cuts: cuts.take_while(|it| *it <= limit).collect(),
-            looked: lexed
-                .looked
-                .iter()
-                .map(|(at, to)| (from + *at as usize, offset(*to)))
-                .collect(),
+            cuts: scan.cuts().map(|it| scan.offset(it)).collect(),
+            looked: scan.looked().collect(),
         }
     }
 
@@ -376,8 +366,4 @@ fn head_len(text: &str) -> Option<usize> {
             return Some(at);
         }
     }
-}
-
-fn size(offset: usize) -> TextSize {
-    TextSize::from(u32::try_from(offset).unwrap_or(u32::MAX))
 }

@@ -3,13 +3,14 @@
 //! Nodes can get a parent after the fact (`a` becomes the left side of `a + b`) through forward parents. This pass
 //! also puts trivia into the tree and bounds the tree's depth.
 
-use rowan::GreenNode;
+use std::ops::Range;
 
 use crate::{
     MAX_TREE_DEPTH, SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
-    builder::{self, Builder},
+    builder::Builder,
     lexer::Lexed,
+    scan::Cut,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -31,26 +32,27 @@ pub(crate) enum Event {
     Trivia { until: u32 },
 }
 
-/// Builds the tree.
+/// Puts what the parser made of a part of the text into the tree, whose root is open.
 pub(crate) fn build(
     text: &str,
     lexed: &Lexed,
-    events: Vec<Event>,
+    part: Range<Cut>,
+    events: &mut [Event],
+    builder: &mut Builder<'_>,
     errors: &mut Vec<SyntaxError>,
-) -> GreenNode {
-    builder::build(|builder| {
-        let sink = Sink {
-            text,
-            lexed,
-            builder,
-            raw: 0,
-            depth: 0,
-            flat: 0,
-            reported: false,
-            errors,
-        };
-        sink.run(events);
-    })
+) {
+    let sink = Sink {
+        text,
+        lexed,
+        builder,
+        raw: part.start.raw,
+        end: part.end.raw,
+        depth: 1,
+        flat: 0,
+        reported: false,
+        errors,
+    };
+    sink.run(events);
 }
 
 struct Sink<'a, 'b> {
@@ -59,6 +61,9 @@ struct Sink<'a, 'b> {
     builder: &'a mut Builder<'b>,
     /// Next raw token.
     raw: usize,
+    /// Raw tokens up to here are put into the tree.
+    end: usize,
+    /// Open nodes, the root included.
     depth: usize,
     /// Nodes left out because they are too deep.
     flat: usize,
@@ -68,14 +73,14 @@ struct Sink<'a, 'b> {
 }
 
 impl Sink<'_, '_> {
-    fn run(mut self, mut events: Vec<Event>) {
+    fn run(mut self, events: &mut [Event]) {
         let mut chain = Vec::new();
         for index in 0..events.len() {
             match events[index] {
                 Event::Nothing => {}
                 Event::Start { kind, block, parent } => {
-                    if !block && self.depth > 0 {
-                        self.trivia(self.lexed.len());
+                    if !block {
+                        self.trivia(self.end);
                     }
                     let (mut at, mut distance) = (index, parent as usize);
                     while distance > 0 {
@@ -98,6 +103,7 @@ impl Sink<'_, '_> {
                 Event::Trivia { until } => self.trivia(until as usize),
             }
         }
+        self.trivia(self.end);
     }
 
     fn start(&mut self, kind: SyntaxKind) {
@@ -135,9 +141,6 @@ impl Sink<'_, '_> {
             }
             return;
         }
-        if self.depth == 1 {
-            self.trivia(self.lexed.len());
-        }
         self.depth -= 1;
         self.builder.finish();
     }
@@ -149,7 +152,7 @@ impl Sink<'_, '_> {
     }
 
     fn token(&mut self, kind: SyntaxKind) {
-        self.trivia(self.lexed.len());
+        self.trivia(self.end);
         self.emit(kind);
     }
 

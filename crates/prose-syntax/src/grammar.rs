@@ -41,9 +41,8 @@ const PLAIN: Ctx = Ctx {
     duration: false,
 };
 
-/// SOURCE_FILE: STMT*
+/// What is in a SOURCE_FILE, or in a part of it: STMT*
 pub(crate) fn source_file(p: &mut Parser<'_>) {
-    let m = p.start();
     while !p.at(EOF) {
         let before = p.pos();
         stmt::statements(p, true);
@@ -52,7 +51,6 @@ pub(crate) fn source_file(p: &mut Parser<'_>) {
         }
     }
     p.drain();
-    m.complete(p, SOURCE_FILE);
 }
 
 /// Blocks that nothing opened, met between the items of a block: what stands in them counts as the block's own.

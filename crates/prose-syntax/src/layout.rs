@@ -13,6 +13,7 @@ use crate::{
     SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
     lexer::{Lexed, range},
+    scan::Cut,
 };
 
 /// One token of the parser's input.
@@ -31,15 +32,19 @@ pub(crate) struct Layout {
     /// The parser's input, with EOF at the end.
     pub(crate) toks: Vec<Tok>,
     pub(crate) errors: Vec<SyntaxError>,
-    /// Raw tokens at which the file may be cut, see [`crate::chunks`].
-    pub(crate) cuts: Vec<usize>,
+    /// Where the file may be cut, see [`crate::ChunkMap`].
+    pub(crate) cuts: Vec<Cut>,
 }
 
-pub(crate) fn layout(text: &str, lexed: &Lexed) -> Layout {
+/// Lays out what was lexed. What was in `out` goes.
+pub(crate) fn layout(text: &str, lexed: &Lexed, out: &mut Layout) {
+    out.toks.clear();
+    out.errors.clear();
+    out.cuts.clear();
     let mut state = State {
         text,
         lexed,
-        out: Layout::default(),
+        out,
         levels: vec![0],
         brackets: Brackets::default(),
         comments: Vec::new(),
@@ -48,13 +53,12 @@ pub(crate) fn layout(text: &str, lexed: &Lexed) -> Layout {
     };
     state.out.toks.reserve(lexed.len() / 2 + lexed.len() / 4 + 8);
     state.run();
-    state.out
 }
 
 struct State<'a> {
     text: &'a str,
     lexed: &'a Lexed,
-    out: Layout,
+    out: &'a mut Layout,
     /// Columns of open blocks; the first is 0 and stays.
     levels: Vec<u32>,
     /// Open brackets and their raw indexes.
@@ -209,7 +213,10 @@ impl State<'_> {
             }
         }
         let comment = self.comments.iter().find(|(_, col)| *col == 0);
-        self.out.cuts.push(comment.map_or(index, |(raw, _)| *raw));
+        self.out.cuts.push(Cut {
+            raw: comment.map_or(index, |(raw, _)| *raw),
+            tok: self.out.toks.len(),
+        });
     }
 
     fn check_tabs(&mut self, indent: TextRange) {

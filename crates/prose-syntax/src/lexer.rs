@@ -63,14 +63,17 @@ pub(crate) fn range(from: usize, to: usize) -> TextRange {
     TextRange::new(size(from), size(to))
 }
 
-/// Splits a text into tokens.
-pub(crate) fn lex(text: &str) -> Lexed {
-    lex_until(text, text.len())
-}
-
 /// Splits the front of a text into tokens: those that begin before `limit`, and as many behind it as are needed to tell
-/// whether the text can be cut there.
-pub(crate) fn lex_until(text: &str, limit: usize) -> Lexed {
+/// whether the text can be cut there. What was in `out` goes.
+pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed) {
+    out.kinds.clear();
+    out.starts.clear();
+    out.errors.clear();
+    out.looked.clear();
+    // An estimate from real programs, which saves most regrowth.
+    let estimate = text.len().min(limit) / 8 + 8;
+    out.kinds.reserve(estimate);
+    out.starts.reserve(estimate);
     let mut lexer = Lexer {
         text,
         bytes: text.as_bytes(),
@@ -78,30 +81,30 @@ pub(crate) fn lex_until(text: &str, limit: usize) -> Lexed {
         line_start: 0,
         no_triple_star_after: usize::MAX,
         known_line: Cell::new((1, 0)),
-        out: Lexed::default(),
+        out,
     };
-    // An estimate from real programs, which saves most regrowth.
-    let estimate = text.len().min(limit) / 8 + 8;
-    lexer.out.kinds.reserve(estimate);
-    lexer.out.starts.reserve(estimate);
     if text.starts_with('\u{feff}') {
         lexer.push(BOM, 0);
         lexer.pos = 3;
         lexer.line_start = 3;
     }
     let mut behind = 0;
-    while lexer.pos < lexer.bytes.len() && behind < TOKENS_BEHIND {
+    while lexer.pos < lexer.bytes.len() {
         let start = lexer.pos;
         let kind = lexer.token();
-        behind += usize::from(start >= limit && !kind.is_trivia());
         debug_assert!(lexer.pos > start, "a token has at least one byte");
         lexer.push(kind, start);
         if kind == PIPE {
             lexer.block_text(start);
         }
+        if start >= limit && !kind.is_trivia() {
+            behind += 1;
+            if behind == TOKENS_BEHIND {
+                break;
+            }
+        }
     }
     lexer.out.end = u32::try_from(lexer.pos).unwrap_or(u32::MAX);
-    lexer.out
 }
 
 struct Lexer<'a> {
@@ -114,7 +117,7 @@ struct Lexer<'a> {
     no_triple_star_after: usize,
     /// A stretch without a line end, and the line end (or the text's end) behind it.
     known_line: Cell<(usize, usize)>,
-    out: Lexed,
+    out: &'a mut Lexed,
 }
 
 impl Lexer<'_> {

@@ -90,6 +90,8 @@ mod layout;
 mod lexer;
 pub mod line_index;
 mod parser;
+mod parsing;
+mod scan;
 mod syntax_kind;
 pub mod text;
 
@@ -97,6 +99,7 @@ pub use chunk::{Chunk, chunks};
 pub use chunk_map::{ChunkMap, Splice};
 pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
+pub use parsing::{parse, parse_chunk};
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use syntax_kind::{
     ProseLanguage, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxNodeChildren, SyntaxNodePtr, SyntaxToken,
@@ -142,26 +145,6 @@ impl Parse {
             .iter()
             .any(|it| it.severity() == prose_model::codes::Severity::Error)
     }
-}
-
-/// Parses a text of at most [`MAX_TEXT_LEN`] bytes.
-pub fn parse(text: &str) -> Parse {
-    let lexed = lexer::lex(text);
-    let layout = layout::layout(text, &lexed);
-    let mut parser = parser::Parser::new(text, &lexed, &layout);
-    grammar::source_file(&mut parser);
-    let (events, mut errors) = parser.finish();
-    let green = event::build(text, &lexed, events, &mut errors);
-    errors.extend(layout.errors);
-    errors.extend(lexed.errors);
-    errors.sort_by_key(|it| (it.range.start(), it.range.end()));
-    Parse { green, errors }
-}
-
-/// Parses one chunk of a file, see [`chunks`]. Ranges begin at the chunk's start. The same as [`parse`]; the name says
-/// what is meant.
-pub fn parse_chunk(text: &str) -> Parse {
-    parse(text)
 }
 
 /// A tree as text: one line per node and token with its range, indented by depth. For tests and bug reports.

@@ -1,5 +1,7 @@
 //! The parser's machinery: lookahead, markers, errors, limits. The grammar is in [`crate::grammar`].
 
+use std::ops::Range;
+
 use rowan::TextRange;
 
 use crate::{
@@ -8,6 +10,7 @@ use crate::{
     event::Event,
     layout::{Brackets, Layout, Tok, closes},
     lexer::{Lexed, range},
+    scan::Cut,
 };
 
 /// Deepest nesting of bodies and expressions the parser follows; it bounds its use of the stack.
@@ -20,6 +23,8 @@ pub(crate) struct Parser<'a> {
     text: &'a str,
     lexed: &'a Lexed,
     toks: &'a [Tok],
+    /// Where the part begins that is parsed; an error in front of every token is there.
+    begin: usize,
     pos: usize,
     fuel: std::cell::Cell<u32>,
     events: Vec<Event>,
@@ -47,14 +52,22 @@ pub(crate) struct Completed {
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(text: &'a str, lexed: &'a Lexed, layout: &'a Layout) -> Self {
+    /// For the part of what was scanned between two cuts. `events` is empty; its memory is used.
+    pub(crate) fn new(
+        text: &'a str,
+        lexed: &'a Lexed,
+        layout: &'a Layout,
+        part: Range<Cut>,
+        events: Vec<Event>,
+    ) -> Self {
         Parser {
             text,
             lexed,
-            toks: &layout.toks,
+            toks: &layout.toks[part.start.tok..part.end.tok],
+            begin: lexed.start(part.start.raw),
             pos: 0,
             fuel: std::cell::Cell::new(FUEL),
-            events: Vec::with_capacity(layout.toks.len() * 2),
+            events,
             errors: Vec::new(),
             depth: 0,
             muted: 0,
@@ -156,7 +169,7 @@ impl<'a> Parser<'a> {
         let before = &self.toks[..self.pos.min(self.toks.len())];
         match before.iter().rev().find(|it| !is_virtual(it.kind)) {
             Some(tok) => self.lexed.range(tok.raw as usize),
-            None => range(0, 0),
+            None => range(self.begin, self.begin),
         }
     }
 
@@ -296,7 +309,7 @@ impl<'a> Parser<'a> {
         }
         let found = self.describe();
         let instead = match self.text(0) {
-            "=" if matches!(self.last_text(), "+" | "-") => Some("x = x + …"),
+            "=" if !self.at_statement_start() && matches!(self.last_text(), "+" | "-") => Some("x = x + …"),
             "=" => Some("=="),
             "&&" => Some("and"),
             "||" => Some("or"),

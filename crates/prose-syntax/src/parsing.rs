@@ -1,0 +1,91 @@
+//! From text to tree: scan, parse, build, stretch by stretch.
+
+use std::ops::Range;
+
+use crate::{
+    Parse, SyntaxError,
+    SyntaxKind::SOURCE_FILE,
+    builder::{self, Builder},
+    event::{self, Event},
+    grammar,
+    parser::Parser,
+    scan::{Cut, Scan, size},
+};
+
+/// About how much of a text is scanned at once, in bytes.
+pub(crate) const STRETCH: usize = 32 * 1024;
+
+/// Parses a text of at most [`crate::MAX_TEXT_LEN`] bytes.
+pub fn parse(text: &str) -> Parse {
+    let mut errors = Vec::new();
+    let green = builder::build(|builder| {
+        builder.start(SOURCE_FILE);
+        let mut scan = Scan::default();
+        let mut events = Vec::new();
+        let mut from = 0;
+        loop {
+            scan.run_some(text, from, STRETCH);
+            let (end, last) = match scan.text_end() {
+                Some(end) => (end, true),
+                None => (scan.cuts().next_back().unwrap_or(scan.start()), false),
+            };
+            part(text, &scan, scan.start()..end, &mut events, builder, &mut errors);
+            if last || scan.offset(end) == from {
+                break;
+            }
+            from = scan.offset(end);
+        }
+        builder.finish();
+    });
+    Parse { green, errors }
+}
+
+/// Parses one chunk of a file, see [`crate::ChunkMap`]. Ranges begin at the chunk's start. The same as [`parse`]; the name
+/// says what is meant.
+pub fn parse_chunk(text: &str) -> Parse {
+    parse(text)
+}
+
+/// Parses what is between two cuts of a stretch into the open root, and gives the findings in it, in order, with their places
+/// in the whole text. `events` is a buffer.
+fn part(
+    text: &str,
+    scan: &Scan,
+    part: Range<Cut>,
+    events: &mut Vec<Event>,
+    builder: &mut Builder<'_>,
+    errors: &mut Vec<SyntaxError>,
+) {
+    let text = &text[scan.from()..];
+    events.clear();
+    let mut parser = Parser::new(
+        text,
+        &scan.lexed,
+        &scan.layout,
+        part.clone(),
+        std::mem::take(events),
+    );
+    grammar::source_file(&mut parser);
+    let (made, mut found) = parser.finish();
+    *events = made;
+    event::build(text, &scan.lexed, part.clone(), events, builder, &mut found);
+
+    let place = |cut: Cut| size(scan.lexed.start(cut.raw));
+    let (begin, end) = (place(part.start), place(part.end));
+    let to_the_end = scan.text_end() == Some(part.end);
+    for list in [&scan.layout.errors, &scan.lexed.errors] {
+        if !list.is_empty() {
+            let within = |it: &&SyntaxError| {
+                let at = it.range.start();
+                begin <= at && (at < end || to_the_end)
+            };
+            found.extend(list.iter().filter(within).cloned());
+        }
+    }
+    found.sort_by_key(|it| (it.range.start(), it.range.end()));
+    let offset = size(scan.from());
+    errors.extend(found.into_iter().map(|it| SyntaxError {
+        range: it.range + offset,
+        ..it
+    }));
+}
