@@ -11,17 +11,16 @@ use prose_syntax::{SyntaxNode, SyntaxToken, TextRange, TextSize};
 use crate::hir::*;
 
 /// Reads the statements of a chunk's tree.
-pub(crate) fn chunk_body(root: &SyntaxNode) -> ChunkBody {
+pub(crate) fn chunk_body(parse: &prose_syntax::Parse) -> ChunkBody {
     let mut cx = Build {
         depth: 0,
         too_deep: Vec::new(),
     };
-    let stmts = ast::SourceFile::cast(root.clone())
-        .map(|file| stmts(&mut cx, file.statements()))
-        .unwrap_or_default();
+    let stmts = stmts(&mut cx, parse.tree().statements());
     ChunkBody {
         stmts,
         too_deep: cx.too_deep,
+        errors: parse.errors().into(),
     }
 }
 

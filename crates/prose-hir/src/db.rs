@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_syntax::{TextRange, TextSize};
+use prose_syntax::{ChunkMap, Splice, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 use salsa::Setter;
 
@@ -73,6 +73,10 @@ pub trait Db: salsa::Database {}
 pub struct RootDatabase {
     storage: salsa::Storage<Self>,
     files: Arc<FxHashMap<FileId, SourceFile>>,
+    /// Where each file is cut.
+    maps: Arc<FxHashMap<SourceFile, ChunkMap>>,
+    /// Bytes that a chunk has about.
+    chunk_size: usize,
     /// Chunks that no file uses any more, to be used again: inputs are never freed.
     spare: Arc<Vec<Chunk>>,
 }
@@ -95,9 +99,18 @@ pub type EventCallback = Box<dyn Fn(salsa::Event) + Send + Sync + 'static>;
 impl RootDatabase {
     /// An empty database.
     pub fn new(events: Option<EventCallback>) -> Self {
+        // A hundred lines: what is kept for each chunk costs little beside it, and checking it again is not noticed.
+        Self::with_chunk_size(events, 4096)
+    }
+
+    /// An empty database that cuts files into chunks of about so many bytes; 1 cuts between all statements of the top
+    /// level. No answer depends on it.
+    pub fn with_chunk_size(events: Option<EventCallback>, chunk_size: usize) -> Self {
         RootDatabase {
+            chunk_size,
             storage: salsa::Storage::new(events),
             files: Arc::default(),
+            maps: Arc::default(),
             spare: Arc::default(),
         }
     }
@@ -163,66 +176,119 @@ impl RootDatabase {
             file.set_state(self).to(state);
         }
         let old = file.text(self);
-        if old == text {
+        let Some(edit) = Edit::between(&old, &text) else {
             return;
-        }
-        self.set_chunks(file, &old, &text);
+        };
+        self.set_chunks(file, &old, &text, &edit);
         file.set_text(self).to(text);
     }
 
-    /// Cuts the new text and gives every chunk whose text stays the input it had.
-    fn set_chunks(&mut self, file: SourceFile, old_text: &str, new_text: &str) {
+    /// Cuts the new text where it differs; every chunk whose text stays keeps the input it had.
+    fn set_chunks(&mut self, file: SourceFile, old_text: &str, new_text: &str, edit: &Edit) {
         let old_chunks = file.chunks(self);
-        let old_starts = file.starts(self);
-        let new = prose_syntax::chunks(new_text)
-            .into_iter()
-            .map(|it| it.range)
-            .collect::<Vec<_>>();
-        let old_range = |index: usize| {
-            let end = old_starts
-                .get(index + 1)
-                .map_or(old_text.len(), |it| usize::from(*it));
-            usize::from(old_starts[index])..end
+        let maps = Arc::make_mut(&mut self.maps);
+        let (starts, splice) = match maps.get_mut(&file).filter(|_| !old_text.is_empty()) {
+            Some(map) => {
+                let splice = map.edit(new_text, edit.deleted, edit.inserted);
+                (map.starts(), splice)
+            }
+            None => {
+                let map = ChunkMap::with_target(new_text, self.chunk_size);
+                let splice = Splice {
+                    old: 0..old_chunks.len(),
+                    new: 0..map.len(),
+                };
+                (maps.entry(file).insert_entry(map).into_mut().starts(), splice)
+            }
         };
-        let same = |old: usize, new: TextRange| old_text[old_range(old)] == new_text[new];
-        let most = old_chunks.len().min(new.len());
-        let prefix = (0..most).take_while(|i| same(*i, new[*i])).count();
-        let suffix = (0..most - prefix)
-            .take_while(|i| same(old_chunks.len() - 1 - i, new[new.len() - 1 - i]))
-            .count();
+        let starts: Arc<[TextSize]> = starts.into();
 
-        let old_middle = &old_chunks[prefix..old_chunks.len() - suffix];
-        let mut chunks = Vec::with_capacity(new.len());
-        chunks.extend_from_slice(&old_chunks[..prefix]);
-        for (index, range) in new[prefix..new.len() - suffix].iter().enumerate() {
-            let text = &new_text[*range];
-            let chunk = match old_middle
-                .get(index)
-                .copied()
-                .or_else(|| Arc::make_mut(&mut self.spare).pop())
-            {
+        let end = |index: usize| {
+            starts
+                .get(index + 1)
+                .map_or(new_text.len(), |it| usize::from(*it))
+        };
+        let mut old = old_chunks[splice.old.clone()].iter().copied();
+        let mut fresh = Vec::with_capacity(splice.new.len());
+        for index in splice.new.clone() {
+            let text = &new_text[usize::from(starts[index])..end(index)];
+            let used = old.next().or_else(|| Arc::make_mut(&mut self.spare).pop());
+            let chunk = match used {
                 Some(chunk) => {
-                    if &*chunk.text(self) != text {
+                    if chunk.text(self) != text {
                         chunk.set_text(self).to(text.into());
+                    }
+                    if chunk.file(self) != file {
+                        chunk.set_file(self).to(file);
                     }
                     chunk
                 }
-                None => Chunk::new(self, text.into()),
+                None => Chunk::new(self, text.into(), file),
             };
-            chunks.push(chunk);
+            fresh.push(chunk);
         }
-        if let Some(unused) = old_middle.get(new.len() - suffix - prefix..) {
-            Arc::make_mut(&mut self.spare).extend_from_slice(unused);
+        Arc::make_mut(&mut self.spare).extend(old);
+        if old_chunks[splice.old.clone()] != *fresh {
+            let chunks: Arc<[Chunk]> = old_chunks[..splice.old.start]
+                .iter()
+                .chain(&fresh)
+                .chain(&old_chunks[splice.old.end..])
+                .copied()
+                .collect();
+            file.set_chunks(self).to(chunks);
         }
-        chunks.extend_from_slice(&old_chunks[old_chunks.len() - suffix..]);
+        if *file.starts(self) != *starts {
+            file.set_starts(self).to(starts);
+        }
+    }
+}
 
-        if *old_chunks != *chunks {
-            file.set_chunks(self).to(chunks.into());
+/// The one stretch in which two texts differ, on character boundaries of both.
+struct Edit {
+    /// In the old text.
+    deleted: TextRange,
+    /// Length of what stands in its place in the new one.
+    inserted: TextSize,
+}
+
+impl Edit {
+    /// Compares two texts; `None` when they are equal.
+    fn between(old: &str, new: &str) -> Option<Edit> {
+        const STEP: usize = 1024;
+        let (a, b) = (old.as_bytes(), new.as_bytes());
+        let most = a.len().min(b.len());
+        let mut prefix = 0;
+        while prefix + STEP <= most && a[prefix..prefix + STEP] == b[prefix..prefix + STEP] {
+            prefix += STEP;
         }
-        let starts: Vec<TextSize> = new.iter().map(|it| it.start()).collect();
-        if *old_starts != *starts {
-            file.set_starts(self).to(starts.into());
+        while prefix < most && a[prefix] == b[prefix] {
+            prefix += 1;
         }
+        if prefix == a.len() && prefix == b.len() {
+            return None;
+        }
+        while !(old.is_char_boundary(prefix) && new.is_char_boundary(prefix)) {
+            prefix -= 1;
+        }
+        let most = most - prefix;
+        let mut suffix = 0;
+        let same = |from: usize, len: usize| {
+            a[a.len() - from - len..a.len() - from] == b[b.len() - from - len..b.len() - from]
+        };
+        while suffix + STEP <= most && same(suffix, STEP) {
+            suffix += STEP;
+        }
+        while suffix < most && same(suffix, 1) {
+            suffix += 1;
+        }
+        while !(old.is_char_boundary(a.len() - suffix) && new.is_char_boundary(b.len() - suffix)) {
+            suffix -= 1;
+        }
+        let size = |it: usize| TextSize::new(u32::try_from(it).unwrap_or(u32::MAX));
+        Some(Edit {
+            deleted: TextRange::new(size(prefix), size(a.len() - suffix)),
+            inserted: size(b.len() - suffix - prefix),
+        })
     }
 }
 

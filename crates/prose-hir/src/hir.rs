@@ -21,6 +21,8 @@ pub struct ChunkBody {
     pub stmts: Vec<Stmt>,
     /// What was left out because it is nested too deeply.
     pub too_deep: Vec<TextRange>,
+    /// What the parser found, in the order of the text.
+    pub errors: Box<[prose_syntax::SyntaxError]>,
 }
 
 /// A statement.

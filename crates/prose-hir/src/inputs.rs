@@ -8,12 +8,16 @@ use prose_syntax::TextSize;
 
 use crate::{FileId, FileState};
 
-/// A piece of a file with its own parse, signature and checks. It holds text only: where it stands is a matter of its file.
+/// A piece of a file, some statements long, with its own parse, signature and checks. Where it stands is a matter of its
+/// file.
 #[salsa::input(debug)]
 pub struct Chunk {
     /// The text.
-    #[returns(clone)]
+    #[returns(deref)]
     pub text: Arc<str>,
+    /// The file it is a piece of.
+    #[returns(copy)]
+    pub file: SourceFile,
 }
 
 /// A file.

@@ -23,6 +23,7 @@ mod resolve;
 mod scopes;
 mod semantic;
 mod symbols;
+mod vars;
 
 pub use checks::diagnostics;
 pub use db::{

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use prose_model::Name;
 use prose_syntax::{Parse, SyntaxNode};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
 use crate::scopes::{RefKind, Scopes};
-use crate::symbols::{Declarations, FileSymbols, ProgramScope, Site};
+use crate::symbols::{Declarations, FileSymbols, ProgramScope, Site, Usage};
 use crate::{Chunk, Db, SourceFile};
 
 /// A parse that is equal only to itself: comparing trees costs as much as parsing.
@@ -37,16 +37,20 @@ impl ParsedChunk {
     }
 }
 
-/// The tree of a chunk.
-#[salsa::tracked(lru = 4096)]
+/// The tree of a chunk, for whoever asks about the text itself.
+#[salsa::tracked(lru = 128)]
 pub fn parse(db: &dyn Db, chunk: Chunk) -> ParsedChunk {
-    ParsedChunk(Arc::new(prose_syntax::parse(&chunk.text(db))))
+    ParsedChunk(Arc::new(prose_syntax::parse(chunk.text(db))))
 }
 
-/// The statements of a chunk.
-#[salsa::tracked]
+/// The statements of a chunk, and what the parser found.
+///
+/// Does not ask for [`parse`]: a whole file's trees would stay until the next change, and a tree is several times as large as
+/// what is read from it.
+#[salsa::tracked(lru = 512)]
 pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
-    Arc::new(crate::build::chunk_body(&parse(db, chunk).root()))
+    let parse = prose_syntax::parse(chunk.text(db));
+    Arc::new(crate::build::chunk_body(&parse))
 }
 
 /// Names and scopes of a chunk.
@@ -66,14 +70,8 @@ pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
 
 /// The names a chunk uses.
 #[salsa::tracked]
-pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<(Name, RefKind)>> {
-    Arc::new(
-        scopes(db, chunk)
-            .refs
-            .iter()
-            .map(|it| (it.name.clone(), it.kind))
-            .collect(),
-    )
+pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<[Usage]> {
+    crate::symbols::usages_of(scopes(db, chunk)).into()
 }
 
 /// What a file declares.
@@ -90,30 +88,20 @@ pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> 
 
 /// The findings of a chunk as part of its file.
 #[salsa::tracked]
-pub(crate) fn check_chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Arc<Vec<Finding>> {
-    Arc::new(crate::checks::chunk(db, file, chunk))
+pub(crate) fn check_chunk(db: &dyn Db, chunk: Chunk) -> Arc<[Finding]> {
+    crate::checks::chunk(db, chunk.file(db), chunk).into()
 }
 
-/// The names a file uses.
-#[salsa::tracked]
-pub(crate) fn file_usages(db: &dyn Db, file: SourceFile) -> Arc<FxHashSet<(Name, RefKind)>> {
-    let mut out = FxHashSet::default();
-    for chunk in file.chunks(db).iter() {
-        out.extend(usages(db, *chunk).iter().cloned());
-    }
-    Arc::new(out)
-}
-
-/// For each agent, the first chunk in which the top level starts or goes on with a session of it, and whether any session in
-/// the file starts it afresh.
+/// For each agent, the first chunk that starts or goes on with a session of it, and whether any session in the file starts it
+/// afresh.
 #[salsa::tracked]
 pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u32, bool)>> {
     let mut out: FxHashMap<Name, (u32, bool)> = FxHashMap::default();
-    for (index, chunk) in file.chunks(db).iter().enumerate() {
-        for (name, kind) in usages(db, *chunk).iter() {
-            if matches!(kind, RefKind::Agent | RefKind::Resume) {
-                let entry = out.entry(name.clone()).or_insert((index as u32, false));
-                entry.1 |= *kind == RefKind::Agent;
+    for (index, chunk) in (0u32..).zip(file.chunks(db).iter()) {
+        for used in usages(db, *chunk).iter() {
+            if used.has(RefKind::Agent) || used.has(RefKind::Resume) {
+                let entry = out.entry(used.name.clone()).or_insert((index, false));
+                entry.1 |= used.has(RefKind::Agent);
             }
         }
     }
@@ -122,6 +110,6 @@ pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u3
 
 /// Declarations of a file that nothing uses; the ranges of these findings mean nothing.
 #[salsa::tracked]
-pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Arc<Vec<(Site, Finding)>> {
-    Arc::new(crate::checks::unused(db, file))
+pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Arc<[(Site, Finding)]> {
+    crate::checks::unused(db, file).into()
 }

@@ -6,8 +6,9 @@
 use prose_model::Name;
 
 use crate::SourceFile;
-use crate::scopes::{DefKind, FrameKind, ROOT, Ref, RefKind, Scopes};
-use crate::symbols::{ProgramScope, Site, VarEntry, Vars};
+use crate::scopes::{DefKind, DefsOfName, FrameKind, ROOT, Ref, RefKind, Scopes, Sort};
+use crate::symbols::{ProgramScope, Site};
+use crate::vars::{VarEntry, VarPlace, Vars, first_after, last_before};
 
 /// How sure it is that the name has a value when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +36,8 @@ pub(crate) struct Resolved {
     /// The declaration that matters most; none when unbound.
     pub site: Option<Site>,
     pub kind: Option<DefKind>,
+    /// It belongs to another block or iteration than the place.
+    pub elsewhere: bool,
 }
 
 /// What all uses and declarations of one thing have in common.
@@ -72,6 +75,7 @@ impl Resolver<'_> {
             binding,
             site: Some(self.here(def)),
             kind: Some(self.scopes.def(def).kind),
+            elsewhere: false,
         }
     }
 
@@ -99,6 +103,7 @@ impl Resolver<'_> {
                     binding: Binding::Global,
                     site,
                     kind: Some(kind),
+                    elsewhere: false,
                 };
             }
         }
@@ -106,6 +111,7 @@ impl Resolver<'_> {
             binding: Binding::Unbound,
             site: None,
             kind: None,
+            elsewhere: false,
         }
     }
 
@@ -114,25 +120,43 @@ impl Resolver<'_> {
         let scopes = self.scopes;
         // Own frame, then the frames around it.
         let frames = || scopes.frames_from(scopes.frame_of(scope));
-        if let Some(def) = frames().find_map(|frame| self.sure_in_frame(name, frame, scope, seq)) {
-            return self.found(Binding::Sure, def);
-        }
+        let own = scopes.defs_of(name);
+        let vars = self.program.own.vars.get(name);
         let outermost = scopes.outermost_frame(scope);
-        let none = Vars::default();
-        let vars = self.program.own.vars.get(name).unwrap_or(&none);
-        let entry = match outermost {
-            FrameKind::Root => vars.before(self.chunk),
-            // A block or agent is evaluated while some caller is; the top level is always among the callers.
-            _ => {
-                let bound = |it: &&VarEntry| !it.kind.is_scoped();
-                vars.declared
-                    .first()
-                    .or_else(|| vars.assigned.first())
-                    .or_else(|| vars.hidden.iter().find(bound))
+        let at_top = *outermost == FrameKind::Root;
+        for frame in frames() {
+            // Statements of the top level stand in several chunks, and it must not matter in which.
+            let before = vars.filter(|_| frame == ROOT);
+            let found = own.and_then(|own| self.sure_in_frame(own, frame, scope, seq));
+            let earlier =
+                |list: &'_ [VarEntry]| last_before(list, self.chunk).map(|it| at(Binding::Sure, it));
+            let here = |sort: Sort| {
+                let (_, def) = found.filter(|it| it.0 <= sort)?;
+                Some(self.found(Binding::Sure, def))
+            };
+            let sure = here(Sort::Declared)
+                .or_else(|| earlier(before?.at(VarPlace::Declared)))
+                .or_else(|| here(Sort::Assigned))
+                .or_else(|| earlier(before?.at(VarPlace::Assigned)));
+            if let Some(sure) = sure {
+                return sure;
             }
-        };
-        if let Some(entry) = entry {
-            return at(Binding::Sure, entry);
+        }
+        if !at_top && let Some(vars) = vars {
+            // A block or agent is evaluated while some caller is; the top level is always among the callers.
+            let in_loops = || {
+                let both = [vars.at(VarPlace::Hidden), vars.at(VarPlace::HiddenAssigned)];
+                both.into_iter()
+                    .filter_map(<[VarEntry]>::first)
+                    .min_by_key(|it| it.order())
+            };
+            let entry = vars
+                .at(VarPlace::Declared)
+                .first()
+                .or(vars.at(VarPlace::Assigned).first());
+            if let Some(entry) = entry.or_else(in_loops) {
+                return at(Binding::Sure, entry);
+            }
         }
         let global = self.global(name, [DefKind::Agent, DefKind::Import, DefKind::Block]);
         if global.binding == Binding::Global {
@@ -140,48 +164,37 @@ impl Resolver<'_> {
         }
 
         // Nothing is in sight. Of what else there is, the least doubtful counts.
-        let mut best: Option<Resolved> = None;
-        let mut keep = |resolved: Resolved| {
-            let rank = |it: &Resolved| (rank(it.binding), it.kind == Some(DefKind::Assigned));
-            if best.as_ref().is_none_or(|it| rank(&resolved) < rank(it)) {
-                best = Some(resolved);
-            }
-        };
+        let mut best = Best(None);
         for frame in frames() {
-            self.doubtful_in_frame(name, frame, scope, seq, &mut keep);
+            let vars = vars.filter(|_| frame == ROOT);
+            self.doubtful_in_frame(own, vars, frame, scope, seq, &mut best);
         }
-        if *outermost == FrameKind::Root {
-            let over = |it: &&VarEntry| it.site.chunk < self.chunk && it.kind != DefKind::Implicit;
-            if let Some(entry) = vars.hidden.iter().rfind(over) {
-                keep(at(Binding::AfterLoop, entry));
-            }
-            if let Some(entry) = vars.after(self.chunk) {
-                keep(at(Binding::Later, entry));
-            }
-        }
-        // Variables of blocks, and of constructs of the top level for what is called from inside them.
-        let constructs = vars.hidden.iter().filter(|_| *outermost != FrameKind::Root);
-        let elsewhere = vars
-            .elsewhere
-            .iter()
-            .filter(|it| !self.is_own(it, scope))
-            .chain(constructs);
-        match elsewhere.min_by_key(|it| (it.kind == DefKind::Assigned, it.kind == DefKind::Implicit)) {
-            Some(entry) => keep(at(Binding::OtherBlock, entry)),
-            None if self.program.foreign.contains(name) => {
-                keep(Resolved {
+        let settled = best
+            .0
+            .as_ref()
+            .is_some_and(|it| rank(it.binding) < rank(Binding::OtherBlock));
+        if !settled {
+            match vars.and_then(|vars| self.elsewhere(vars, scope, at_top)) {
+                Some(entry) => best.keep(Resolved {
+                    elsewhere: true,
+                    ..at(Binding::OtherBlock, entry)
+                }),
+                None if self.program.foreign.contains(name) => best.keep(Resolved {
                     binding: Binding::OtherBlock,
                     site: None,
                     kind: None,
-                });
+                    elsewhere: false,
+                }),
+                None => {}
             }
-            None => {}
         }
+        let Best(best) = best;
         let Some(mut resolved) = best else {
             return Resolved {
                 binding: Binding::Unbound,
                 site: None,
                 kind: None,
+                elsewhere: false,
             };
         };
         if resolved.binding == Binding::Later
@@ -194,74 +207,118 @@ impl Resolver<'_> {
         resolved
     }
 
-    /// Whether a variable is in the very block that `scope` is in.
-    fn is_own(&self, entry: &VarEntry, scope: u32) -> bool {
-        if entry.site.chunk != self.chunk || entry.site.file != self.file {
-            return false;
-        }
-        let top = |scope| self.scopes.frames_from(self.scopes.frame_of(scope)).last();
-        top(self.scopes.def(entry.site.def).scope) == top(scope)
-    }
-
-    /// What is in sight of a frame's variables, from a place in it or below it.
-    fn sure_in_frame(&self, name: &Name, frame: u32, scope: u32, seq: u32) -> Option<u32> {
-        let scopes = self.scopes;
-        let found = scopes.defs_of(name)?;
-        let before = |list: &'_ [u32]| list.partition_point(|it| scopes.def(*it).seq < seq);
-        // The innermost construct around the place wins; it is the last that began.
-        let around = found.scoped[..before(&found.scoped)]
-            .iter()
-            .rev()
-            .copied()
-            .find(|it| {
-                let def = scopes.def(*it);
-                scopes.frame_of(def.scope) == frame && scopes.encloses(def.scope, scope)
-            });
-        let seen = |it: &u32| {
-            let def = scopes.def(*it);
-            scopes.frame_of(def.scope) == frame
-                && !scopes.hidden_from(def.scope, scopes.common(def.scope, scope))
+    /// A variable of another block, or of a construct of the top level for what is called from inside it.
+    fn elsewhere<'a>(&self, vars: Vars<'a>, scope: u32, at_top: bool) -> Option<&'a VarEntry> {
+        // Variables of the very block that the place is in are not elsewhere; they stand together.
+        let own = (!at_top).then(|| {
+            let scopes = self.scopes;
+            let frame = scopes.frames_from(scopes.frame_of(scope)).last().unwrap_or(ROOT);
+            let top = scopes.ancestors_in(frame, scope).last().unwrap_or(ROOT);
+            let (from, to) = scopes.scope(top).seqs;
+            let before = |seq| scopes.defs.partition_point(|it| it.seq <= seq) as u32;
+            (self.chunk, before(from))..(self.chunk, before(to))
+        });
+        let other = |list: &'a [VarEntry]| match &own {
+            None => list.first(),
+            Some(own) => {
+                let outside = list.first().filter(|it| it.order() < own.start);
+                outside.or_else(|| list.get(list.partition_point(|it| it.order() < own.end)))
+            }
         };
-        // The latest; a declaration rather than an assignment to it.
-        let last = |list: &'_ [u32]| list[..before(list)].iter().rev().copied().find(seen);
-        around
-            .or_else(|| last(&found.declared))
-            .or_else(|| last(&found.assigned))
+        let construct = |list: &'a [VarEntry]| list.first().filter(|_| !at_top);
+        other(vars.at(VarPlace::Elsewhere))
+            .or_else(|| construct(vars.at(VarPlace::HiddenScoped)))
+            .or_else(|| other(vars.at(VarPlace::ElsewhereImplicit)))
+            .or_else(|| construct(vars.at(VarPlace::HiddenImplicit)))
+            .or_else(|| other(vars.at(VarPlace::ElsewhereAssigned)))
     }
 
-    /// Tells `keep` of a frame's variables that are not in sight.
+    /// What is in sight of a frame's variables, from a place in it or below it, with its sort.
+    fn sure_in_frame(&self, named: DefsOfName<'_>, frame: u32, scope: u32, seq: u32) -> Option<(Sort, u32)> {
+        let scopes = self.scopes;
+        // The innermost construct around the place wins; it is the last that began.
+        for scope in scopes.ancestors_in(frame, scope) {
+            let list = named.in_scope(scope);
+            if list.first().is_some_and(|it| scopes.def(*it).kind.is_scoped()) {
+                // Variables of a construct come first in its scope.
+                let count = list.partition_point(|it| scopes.def(*it).kind.is_scoped());
+                if let Some(def) = named.before(&list[..count], seq) {
+                    return Some((Sort::Scoped, def));
+                }
+            }
+        }
+        // The latest; a declaration rather than an assignment to it.
+        [Sort::Declared, Sort::Assigned].into_iter().find_map(|sort| {
+            let homes = scopes
+                .ancestors_in(frame, scope)
+                .filter(|it| scopes.scope(*it).home == *it);
+            let seen = homes.filter_map(|home| named.before(named.at_home(sort, home), seq));
+            Some((sort, seen.max()?))
+        })
+    }
+
+    /// Tells `best` of a frame's variables that are not in sight. With `vars`, those of other chunks belong to it too.
     fn doubtful_in_frame(
         &self,
-        name: &Name,
+        own: Option<DefsOfName<'_>>,
+        vars: Option<Vars<'_>>,
         frame: u32,
         scope: u32,
         seq: u32,
-        keep: &mut dyn FnMut(Resolved),
+        best: &mut Best,
     ) {
         let scopes = self.scopes;
-        let Some(found) = scopes.defs_of(name) else { return };
-        for index in found.all() {
-            let def = scopes.def(index);
-            if scopes.frame_of(def.scope) != frame {
-                continue;
-            }
-            if def.kind.is_scoped() {
-                if def.seq < seq && def.kind != DefKind::Implicit {
-                    keep(self.found(Binding::AfterLoop, index));
-                }
-                continue;
-            }
-            let common = scopes.common(def.scope, scope);
-            let branches = || scopes.ancestors(common).any(|it| scopes.scope(it).parallel);
-            let binding = if def.seq < seq {
-                Binding::AfterLoop
-            } else if scopes.in_loop(common) || branches() {
-                // The next round, or a branch that runs at the same time, may have set it.
-                Binding::NextRound
-            } else {
-                Binding::Later
+        let in_frame = |sort| own.map(|own| (own, own.in_frame(frame, sort)));
+        // What is over: of what stands last before the place, a declaration rather than an assignment.
+        let over = |sorts: &[Sort]| {
+            let last = |sort: &Sort| {
+                let (own, list) = in_frame(*sort)?;
+                own.before(list, seq)
             };
-            keep(self.found(binding, index));
+            let def = sorts.iter().filter_map(last).max()?;
+            Some(self.found(Binding::AfterLoop, def))
+        };
+        let earlier = |lists: [&'_ [VarEntry]; 2]| {
+            let entries = lists.into_iter().filter_map(|list| last_before(list, self.chunk));
+            Some(at(Binding::AfterLoop, entries.max_by_key(|it| it.order())?))
+        };
+        let found = over(&[Sort::Scoped, Sort::Declared])
+            .or_else(|| earlier([vars?.at(VarPlace::HiddenScoped), vars?.at(VarPlace::Hidden)]))
+            .or_else(|| over(&[Sort::Assigned]))
+            .or_else(|| earlier([vars?.at(VarPlace::HiddenAssigned), &[]]));
+        if let Some(found) = found {
+            best.keep(found);
+        }
+        // The widest scope around the place in which something that comes later may be there already: in the next round, or
+        // because a branch that runs at the same time has set it.
+        let top = scopes.ancestors_in(frame, scope).last().unwrap_or(ROOT);
+        let in_branch = scopes.ancestors(top).skip(1).any(|it| scopes.scope(it).parallel);
+        let again = match in_branch {
+            true => Some(top),
+            false => scopes
+                .ancestors_in(frame, scope)
+                .filter(|it| scopes.scope(*it).looped || scopes.scope(*it).parallel)
+                .last(),
+        };
+        for sort in [Sort::Declared, Sort::Assigned] {
+            let next = in_frame(sort).and_then(|(own, list)| own.from(list, seq));
+            if let Some(def) = next {
+                let again = again.is_some_and(|it| scopes.encloses(it, scopes.def(def).scope));
+                let binding = match again {
+                    true => Binding::NextRound,
+                    false => Binding::Later,
+                };
+                best.keep(self.found(binding, def));
+            } else if let Some(vars) = vars {
+                let lists = match sort {
+                    Sort::Assigned => [vars.at(VarPlace::Assigned), vars.at(VarPlace::HiddenAssigned)],
+                    _ => [vars.at(VarPlace::Declared), vars.at(VarPlace::Hidden)],
+                };
+                let after = lists.into_iter().filter_map(|list| first_after(list, self.chunk));
+                if let Some(entry) = after.min_by_key(|it| it.order()) {
+                    best.keep(at(Binding::Later, entry));
+                }
+            }
         }
     }
 
@@ -306,7 +363,8 @@ impl Resolver<'_> {
         if kind.is_scoped() {
             return Some(Slot::Scoped(site));
         }
-        if site.file == self.file && site.chunk == self.chunk {
+        // A variable of another block or iteration is none that this use is sure to mean.
+        if site.file == self.file && site.chunk == self.chunk && !resolved.elsewhere {
             let def = self.scopes.def(site.def);
             return Some(self.frame_slot(def.scope, name));
         }
@@ -316,8 +374,19 @@ impl Resolver<'_> {
             .vars
             .get(name)
             .is_some_and(|vars| vars.has_root(site));
-        // A variable of a block in another chunk has no slot that this use is sure to mean.
         root.then(|| Slot::Root(site.file, name.clone()))
+    }
+}
+
+/// The least doubtful of what was found; of equals the first.
+struct Best(Option<Resolved>);
+
+impl Best {
+    fn keep(&mut self, resolved: Resolved) {
+        let order = |it: &Resolved| (rank(it.binding), it.kind == Some(DefKind::Assigned));
+        if self.0.as_ref().is_none_or(|it| order(&resolved) < order(it)) {
+            self.0 = Some(resolved);
+        }
     }
 }
 
@@ -326,6 +395,7 @@ fn at(binding: Binding, entry: &VarEntry) -> Resolved {
         binding,
         site: Some(entry.site),
         kind: Some(entry.kind),
+        elsewhere: false,
     }
 }
 

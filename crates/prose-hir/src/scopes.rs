@@ -3,11 +3,14 @@
 //! The rules are those of the language reference, "Scope": a frame has one slot per name; scopes inside a frame only limit
 //! where a name can be seen.
 
+mod index;
 mod walk;
 
 use prose_model::Name;
 use prose_syntax::TextRange;
-use rustc_hash::FxHashMap;
+
+use index::NameIndex;
+pub(crate) use index::{DefsOfName, Sort};
 
 /// What a declaration makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -160,6 +163,12 @@ pub(crate) struct Scope {
     pub parent: Option<u32>,
     pub frame: u32,
     pub range: TextRange,
+    /// The last scope inside it; itself when there is none. Scopes are numbered outside in, in order.
+    pub last: u32,
+    /// The widest scope of its frame from which what it declares can be seen.
+    pub home: u32,
+    /// What it declares and uses comes after the first and not after the second place.
+    pub seqs: (u32, u32),
     /// What it declares can't be seen after it.
     pub hides: bool,
     /// Runs more than once in the same frame, so that what comes later may already be there.
@@ -194,33 +203,11 @@ pub(crate) enum FrameKind {
 /// Everything about names in a chunk that can be known without looking at any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scopes {
-    pub frames: Vec<Frame>,
-    pub scopes: Vec<Scope>,
-    pub defs: Vec<Def>,
-    pub refs: Vec<Ref>,
-    /// The variables of each name.
-    by_name: FxHashMap<Name, DefsOfName>,
-}
-
-/// The variables of one name, by their numbers; each list is in order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct DefsOfName {
-    /// Of constructs.
-    pub scoped: Vec<u32>,
-    /// Of frames.
-    pub declared: Vec<u32>,
-    /// Assignments.
-    pub assigned: Vec<u32>,
-}
-
-impl DefsOfName {
-    pub fn all(&self) -> impl Iterator<Item = u32> {
-        self.scoped
-            .iter()
-            .chain(&self.declared)
-            .chain(&self.assigned)
-            .copied()
-    }
+    pub frames: Box<[Frame]>,
+    pub scopes: Box<[Scope]>,
+    pub defs: Box<[Def]>,
+    pub refs: Box<[Ref]>,
+    names: NameIndex,
 }
 
 /// The root's frame and scope in every chunk.
@@ -238,8 +225,8 @@ impl Scopes {
     }
 
     /// The variables of a name.
-    pub fn defs_of(&self, name: &str) -> Option<&DefsOfName> {
-        self.by_name.get(name)
+    pub fn defs_of(&self, name: &str) -> Option<DefsOfName<'_>> {
+        self.names.get(self, name)
     }
 
     /// The scope and all around it, inside out.
@@ -248,10 +235,14 @@ impl Scopes {
     }
 
     pub fn encloses(&self, outer: u32, inner: u32) -> bool {
-        // A scope is always numbered after the one around it.
-        self.ancestors(inner)
-            .take_while(|it| *it >= outer)
-            .any(|it| it == outer)
+        outer <= inner && inner <= self.scope(outer).last
+    }
+
+    /// The scopes of one frame around a place, inside out, its own among them.
+    pub fn ancestors_in(&self, frame: u32, scope: u32) -> impl Iterator<Item = u32> + '_ {
+        self.ancestors(scope)
+            .skip_while(move |it| self.frame_of(*it) != frame)
+            .take_while(move |it| self.frame_of(*it) == frame)
     }
 
     /// The innermost scope around both.
@@ -268,21 +259,6 @@ impl Scopes {
     pub fn outermost_frame(&self, scope: u32) -> &FrameKind {
         let last = self.frames_from(self.frame_of(scope)).last().unwrap_or(ROOT);
         &self.frames[last as usize].kind
-    }
-
-    /// Whether what `scope` declares can't be seen from `outer`, which is around it.
-    pub fn hidden_from(&self, scope: u32, outer: u32) -> bool {
-        self.ancestors(scope)
-            .take_while(|it| *it != outer)
-            .any(|it| self.scope(it).hides)
-    }
-
-    /// Whether a loop runs `scope` again in the same frame.
-    pub fn in_loop(&self, scope: u32) -> bool {
-        let frame = self.frame_of(scope);
-        self.ancestors(scope)
-            .take_while(|it| self.frame_of(*it) == frame)
-            .any(|it| self.scope(it).looped)
     }
 
     /// Whether the scope may be skipped and, when it runs, what comes after it runs too, seen from `outer`, which is

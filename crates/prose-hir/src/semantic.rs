@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prose_model::Name;
 use prose_syntax::{TextRange, TextSize};
+use rustc_hash::FxHashMap;
 
 use crate::resolve::{Binding, Resolved, Resolver, Slot};
 use crate::scopes::{DefKind, FrameKind, RefKind, Scopes};
@@ -256,6 +257,11 @@ pub fn references(db: &RootDatabase, of: &Definition) -> Vec<Reference> {
 fn collect(db: &dyn Db, view: &View, of: &Definition, out: &mut Vec<Reference>) {
     let file = view.file.id(db);
     let resolver = view.resolver();
+    let assigned: FxHashMap<TextRange, u32> = (0u32..)
+        .zip(&view.scopes.defs)
+        .filter(|(_, def)| def.name == of.name && def.kind == DefKind::Assigned)
+        .map(|(index, def)| (def.range, index))
+        .collect();
     for (index, def) in view.scopes.defs.iter().enumerate() {
         let shown = def.name == of.name && !matches!(def.kind, DefKind::Implicit | DefKind::Assigned);
         if shown && resolver.slot_of_def(index as u32) == of.slot {
@@ -269,10 +275,7 @@ fn collect(db: &dyn Db, view: &View, of: &Definition, out: &mut Vec<Reference>) 
     for used in view.scopes.refs.iter().filter(|it| it.name == of.name) {
         let resolved = resolver.resolve(used);
         let slot = match used.kind {
-            RefKind::Assign => {
-                let def = view.scopes.defs.iter().position(|it| it.range == used.range);
-                def.map(|def| resolver.slot_of_def(def as u32))
-            }
+            RefKind::Assign => assigned.get(&used.range).map(|def| resolver.slot_of_def(*def)),
             _ => resolver.slot_of(&resolved, &used.name),
         };
         if slot.as_ref() == Some(&of.slot) {
@@ -295,7 +298,7 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
     };
     let local = offset - start;
     let text = chunk.text(db);
-    let scope = scope_around(&view.scopes, &text, local);
+    let scope = scope_around(&view.scopes, text, local);
     // A statement at whose end the cursor stands is still being written.
     let over = |end: TextSize| {
         end <= local
@@ -320,7 +323,9 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
     let mut out = Vec::new();
     let resolver = view.resolver();
     for name in view.program.own.vars.keys() {
-        let Resolved { binding, site, kind } = resolver.variable(name, scope, seq);
+        let Resolved {
+            binding, site, kind, ..
+        } = resolver.variable(name, scope, seq);
         if let (Binding::Sure, Some(site), Some(kind)) = (binding, site, kind) {
             out.push(VisibleName {
                 name: name.clone(),

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prose_model::Name;
+use prose_syntax::TextSize;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::hir::*;
 use crate::scopes::{DefKind, FrameKind, ROOT, RefKind, Scopes};
+use crate::vars::{VarEntry, VarPlace, VarTable, Vars};
 use crate::{Chunk, Db, FileState, SourceFile};
 
 /// What a chunk declares.
@@ -42,7 +44,7 @@ pub(crate) struct BlockSig {
     pub name: Name,
     pub def: u32,
     pub params: Vec<Name>,
-    pub calls: BTreeSet<Name>,
+    pub calls: Box<[Name]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,22 +62,10 @@ pub(crate) struct VarSig {
     pub def: u32,
     pub kind: DefKind,
     pub place: VarPlace,
+    /// Declared by a statement of the top level itself, not in a body of it.
+    pub direct: bool,
     /// `output x = x`
     pub promotes: bool,
-}
-
-/// Where a variable is declared, as far as other chunks care.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum VarPlace {
-    /// In the root frame.
-    Root {
-        /// In the root scope itself, not in a body.
-        direct: bool,
-        /// In a loop or pipeline body.
-        hidden: bool,
-    },
-    /// In a block (of that name), an iteration or an agent.
-    Elsewhere(Name),
 }
 
 /// An input of the top level.
@@ -104,34 +94,48 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         .filter(|it| matches!(scopes.frames[*it as usize].kind, FrameKind::Block(_)))
         .collect::<Vec<_>>()
         .into_iter();
+    let mut named: Vec<(TextSize, u32)> = (0u32..)
+        .zip(&scopes.defs)
+        .filter(|(_, def)| def.kind.is_global() || def.kind == DefKind::Input)
+        .map(|(index, def)| (def.range.start(), index))
+        .collect();
+    named.sort_unstable();
     let mut items = Items {
         out: &mut out,
         scopes,
+        named: &named,
         calls: &calls,
         block_frames: &mut block_frames,
     };
     items.stmts(&body.stmts);
-    for (index, def) in scopes.defs.iter().enumerate() {
+    let mut outputs = FxHashSet::default();
+    for (index, def) in (0u32..).zip(&scopes.defs) {
         if def.kind.is_global() {
             continue;
         }
-        let at_root = *scopes.outermost_frame(def.scope) == FrameKind::Root;
-        if def.kind == DefKind::Output && at_root && !out.outputs.contains(&def.name) {
+        let outermost = scopes.outermost_frame(def.scope);
+        if def.kind == DefKind::Output && *outermost == FrameKind::Root && outputs.insert(&def.name) {
             out.outputs.push(def.name.clone());
         }
-        let place = match scopes.outermost_frame(def.scope) {
-            FrameKind::Root if scopes.frame_of(def.scope) == ROOT => VarPlace::Root {
-                direct: def.scope == ROOT,
-                hidden: def.kind.is_scoped() || scopes.hidden_from(def.scope, ROOT),
-            },
-            FrameKind::Block(name) => VarPlace::Elsewhere(name.clone()),
-            _ => VarPlace::Elsewhere(Name::default()),
+        let in_root = *outermost == FrameKind::Root && scopes.frame_of(def.scope) == ROOT;
+        let hidden = scopes.scope(def.scope).home != ROOT;
+        let place = match def.kind {
+            DefKind::Implicit if in_root => VarPlace::HiddenImplicit,
+            DefKind::Implicit => VarPlace::ElsewhereImplicit,
+            DefKind::Assigned if !in_root => VarPlace::ElsewhereAssigned,
+            _ if !in_root => VarPlace::Elsewhere,
+            DefKind::Assigned if hidden => VarPlace::HiddenAssigned,
+            DefKind::Assigned => VarPlace::Assigned,
+            kind if kind.is_scoped() => VarPlace::HiddenScoped,
+            _ if hidden => VarPlace::Hidden,
+            _ => VarPlace::Declared,
         };
         out.vars.push(VarSig {
             name: def.name.clone(),
-            def: index as u32,
+            def: index,
             kind: def.kind,
             place,
+            direct: in_root && def.scope == ROOT,
             promotes: def.promotes,
         });
     }
@@ -142,21 +146,61 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
     out
 }
 
+/// A name that a chunk uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub name: Name,
+    /// Each kind of use is one bit.
+    kinds: u16,
+}
+
+impl Usage {
+    /// Whether it is used in this way.
+    pub fn has(&self, kind: RefKind) -> bool {
+        self.kinds & (1 << kind as u16) != 0
+    }
+}
+
+/// Reads the names that a chunk uses, each once, in the order of their first use.
+pub(crate) fn usages_of(scopes: &Scopes) -> Vec<Usage> {
+    let mut index: FxHashMap<&Name, usize> = FxHashMap::default();
+    let mut out: Vec<Usage> = Vec::new();
+    for used in &scopes.refs {
+        let at = *index.entry(&used.name).or_insert_with(|| {
+            out.push(Usage {
+                name: used.name.clone(),
+                kinds: 0,
+            });
+            out.len() - 1
+        });
+        out[at].kinds |= 1 << used.kind as u16;
+    }
+    out
+}
+
 struct Items<'a> {
     out: &'a mut Declarations,
     scopes: &'a Scopes,
+    /// Globals and inputs by where they stand.
+    named: &'a [(TextSize, u32)],
     calls: &'a FxHashMap<u32, BTreeSet<Name>>,
     block_frames: &'a mut std::vec::IntoIter<u32>,
 }
 
 impl Items<'_> {
     fn def(&self, ident: &Ident) -> Option<u32> {
-        let found = self
-            .scopes
-            .defs
+        self.at(ident).find(|it| self.scopes.def(*it).kind.is_global())
+    }
+
+    /// What is declared where a name stands.
+    fn at(&self, ident: &Ident) -> impl Iterator<Item = u32> + '_ {
+        let range = ident.range;
+        let first = self.named.partition_point(|it| it.0 < range.start());
+        self.named[first..]
             .iter()
-            .position(|it| it.range == ident.range && it.kind.is_global())?;
-        Some(found as u32)
+            .take_while(move |it| it.0 == range.start())
+            .map(|it| it.1)
+            .filter(move |it| self.scopes.def(*it).range == range)
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {
@@ -214,8 +258,10 @@ impl Items<'_> {
                             params: it.params.iter().map(|it| it.name.clone()).collect(),
                             calls: frame
                                 .and_then(|it| self.calls.get(&it))
+                                .into_iter()
+                                .flatten()
                                 .cloned()
-                                .unwrap_or_default(),
+                                .collect(),
                         });
                     }
                     self.stmts(&it.body.stmts);
@@ -234,9 +280,9 @@ impl Items<'_> {
         {
             let has_default = default.is_some() || value.as_ref().is_some_and(|it| is_default(it));
             // Inputs of blocks are asked for when they are met; they are no part of the contract.
-            let at_root = self.scopes.defs.iter().any(|def| {
-                def.range == name.range && matches!(self.scopes.outermost_frame(def.scope), FrameKind::Root)
-            });
+            let at_root = self
+                .at(name)
+                .any(|it| *self.scopes.outermost_frame(self.scopes.def(it).scope) == FrameKind::Root);
             if at_root {
                 self.out.inputs.push(InputSig {
                     name: name.name.clone(),
@@ -318,7 +364,7 @@ pub(crate) struct AgentEntry {
 pub(crate) struct BlockEntry {
     pub site: Site,
     pub params: Vec<Name>,
-    pub calls: BTreeSet<Name>,
+    pub calls: Box<[Name]>,
 }
 
 /// An import with its place.
@@ -326,65 +372,6 @@ pub(crate) struct BlockEntry {
 pub(crate) struct ImportEntry {
     pub site: Option<Site>,
     pub target: String,
-}
-
-/// A variable with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VarEntry {
-    pub site: Site,
-    pub kind: DefKind,
-    pub place: VarPlace,
-}
-
-/// All variables of one name. Each list is in the order of the text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Vars {
-    /// Declarations of the top level that can be seen after they ran.
-    pub declared: Vec<VarEntry>,
-    /// Likewise assignments.
-    pub assigned: Vec<VarEntry>,
-    /// In loop and pipeline bodies of the top level, and variables of its constructs.
-    pub hidden: Vec<VarEntry>,
-    /// In blocks, iterations and agents.
-    pub elsewhere: Vec<VarEntry>,
-}
-
-impl Vars {
-    fn push(&mut self, entry: VarEntry) {
-        let list = match entry.place {
-            VarPlace::Elsewhere(_) => &mut self.elsewhere,
-            VarPlace::Root { hidden: true, .. } => &mut self.hidden,
-            VarPlace::Root { .. } if entry.kind == DefKind::Assigned => &mut self.assigned,
-            VarPlace::Root { .. } => &mut self.declared,
-        };
-        list.push(entry);
-    }
-
-    /// The last that can be seen at the top level of a chunk, of those in chunks before.
-    pub fn before(&self, chunk: u32) -> Option<&VarEntry> {
-        let last = |list: &'_ [VarEntry]| list.partition_point(|it| it.site.chunk < chunk).checked_sub(1);
-        last(&self.declared)
-            .map(|at| &self.declared[at])
-            .or_else(|| last(&self.assigned).map(|at| &self.assigned[at]))
-    }
-
-    /// The first of chunks after this one.
-    pub fn after(&self, chunk: u32) -> Option<&VarEntry> {
-        let first = |list: &'_ [VarEntry]| list.partition_point(|it| it.site.chunk <= chunk);
-        self.declared
-            .get(first(&self.declared))
-            .or_else(|| self.assigned.get(first(&self.assigned)))
-    }
-
-    /// Whether a variable of the top level is declared or assigned at this place.
-    pub fn has_root(&self, site: Site) -> bool {
-        [&self.declared, &self.assigned, &self.hidden]
-            .into_iter()
-            .any(|list| {
-                list.binary_search_by_key(&(site.chunk, site.def), |it| (it.site.chunk, it.site.def))
-                    .is_ok()
-            })
-    }
 }
 
 /// The same thing declared again.
@@ -408,7 +395,7 @@ pub(crate) struct FileSymbols {
     /// `use` targets in order, with the place of a later `use` of the same target.
     pub targets: Vec<(String, Option<Site>)>,
     pub skills: FxHashSet<String>,
-    pub vars: FxHashMap<Name, Vars>,
+    pub vars: VarTable,
     /// By the chunk of the later declaration.
     pub clashes: FxHashMap<u32, Vec<Clash>>,
     /// Uses of a target already used, by the later's chunk: (later, first).
@@ -425,8 +412,10 @@ pub(crate) struct FileSymbols {
 /// Puts the signatures of a file's chunks together.
 pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     let mut out = FileSymbols::default();
-    let mut first_direct: FxHashMap<Name, (Site, DefKind)> = FxHashMap::default();
-    let mut first_target: FxHashMap<String, Site> = FxHashMap::default();
+    let mut first_direct: FxHashMap<&Name, (Site, DefKind)> = FxHashMap::default();
+    let mut first_target: FxHashMap<&str, Site> = FxHashMap::default();
+    let mut outputs = FxHashSet::default();
+    let mut vars: Vec<(&Name, VarEntry)> = Vec::new();
     for (index, chunk) in file.chunks(db).iter().enumerate() {
         let at = |def| Site {
             file,
@@ -464,14 +453,14 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
             let site = it.def.map(at);
             out.targets.push((it.target.clone(), site));
             if let Some(site) = site {
-                match first_target.get(&it.target) {
+                match first_target.get(it.target.as_str()) {
                     Some(first) => out
                         .repeated_targets
                         .entry(site.chunk)
                         .or_default()
                         .push((site, *first)),
                     None => {
-                        first_target.insert(it.target.clone(), site);
+                        first_target.insert(&it.target, site);
                         declare_global(&mut out, &it.name, DefKind::Import, site);
                     }
                 }
@@ -484,15 +473,13 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         }
         out.inputs.extend(sig.inputs.iter().cloned());
         for name in &sig.outputs {
-            if !out.outputs.contains(name) {
+            if outputs.insert(name) {
                 out.outputs.push(name.clone());
             }
         }
         for it in &sig.vars {
             let site = at(it.def);
-            if let VarPlace::Root { direct: true, .. } = it.place
-                && it.kind.declares_slot()
-            {
+            if it.direct && it.kind.declares_slot() {
                 match first_direct.get_mut(&it.name) {
                     // From here on it is an output.
                     Some((_, first_kind)) if it.promotes && *first_kind != DefKind::Output => {
@@ -506,17 +493,22 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                         first_kind: *first_kind,
                     }),
                     None => {
-                        first_direct.insert(it.name.clone(), (site, it.kind));
+                        first_direct.insert(&it.name, (site, it.kind));
                     }
                 }
             }
-            out.vars.entry(it.name.clone()).or_default().push(VarEntry {
-                site,
-                kind: it.kind,
-                place: it.place.clone(),
-            });
+            vars.push((
+                &it.name,
+                VarEntry {
+                    site,
+                    kind: it.kind,
+                    place: it.place,
+                    direct: it.direct,
+                },
+            ));
         }
     }
+    out.vars = VarTable::new(vars);
     out.recursive = recursive(&out.blocks);
     out
 }
@@ -539,20 +531,70 @@ fn declare_global(out: &mut FileSymbols, name: &Name, kind: DefKind, site: Site)
     }
 }
 
+/// The blocks on a cycle of calls.
 fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
+    // Strongly connected components (Tarjan), without recursion: a chain of calls can be as long as the file.
+    #[derive(Clone, Copy)]
+    struct Seen {
+        number: usize,
+        low: usize,
+        open: bool,
+    }
     let mut out = FxHashSet::default();
-    for name in blocks.keys() {
-        let mut seen: FxHashSet<&Name> = FxHashSet::default();
-        let mut open: Vec<&Name> = blocks[name].calls.iter().collect();
-        while let Some(next) = open.pop() {
-            if next == name {
-                out.insert(name.clone());
-                break;
+    let mut seen: FxHashMap<&Name, Seen> = FxHashMap::default();
+    let mut open: Vec<&Name> = Vec::new();
+    for root in blocks.keys() {
+        if seen.contains_key(root) {
+            continue;
+        }
+        let mut path: Vec<(&Name, std::slice::Iter<'_, Name>)> = Vec::new();
+        let mut next = Some(root);
+        loop {
+            if let Some(name) = next.take() {
+                let number = seen.len();
+                let fresh = Seen {
+                    number,
+                    low: number,
+                    open: true,
+                };
+                seen.insert(name, fresh);
+                open.push(name);
+                path.push((name, blocks[name].calls.iter()));
             }
-            if seen.insert(next)
-                && let Some(block) = blocks.get(next)
-            {
-                open.extend(&block.calls);
+            let Some((name, calls)) = path.last_mut() else {
+                break;
+            };
+            let name = *name;
+            let Some(called) = calls.next() else {
+                path.pop();
+                let done = seen[name];
+                if let Some((caller, _)) = path.last()
+                    && let Some(caller) = seen.get_mut(*caller)
+                {
+                    caller.low = caller.low.min(done.low);
+                }
+                if done.low == done.number {
+                    let from = open.iter().rposition(|it| *it == name).unwrap_or(0);
+                    let cycle = open.len() - from > 1 || blocks[name].calls.contains(name);
+                    for member in open.drain(from..) {
+                        if let Some(it) = seen.get_mut(member) {
+                            it.open = false;
+                        }
+                        if cycle {
+                            out.insert(member.clone());
+                        }
+                    }
+                }
+                continue;
+            };
+            match (seen.get(called).copied(), blocks.get_key_value(called)) {
+                (Some(it), _) if it.open => {
+                    if let Some(caller) = seen.get_mut(name) {
+                        caller.low = caller.low.min(it.number);
+                    }
+                }
+                (None, Some((called, _))) => next = Some(called),
+                _ => {}
             }
         }
     }
@@ -631,8 +673,8 @@ fn visit(db: &dyn Db, file: SourceFile, seen: &mut FxHashSet<SourceFile>, out: &
             out.blocks.entry(name.clone()).or_insert_with(|| entry.clone());
         }
     }
-    for (name, vars) in &symbols.vars {
-        if !vars.elsewhere.is_empty() {
+    for name in symbols.vars.keys() {
+        if symbols.vars.get(name).is_some_and(Vars::any_elsewhere) {
             out.foreign.insert(name.clone());
         }
     }

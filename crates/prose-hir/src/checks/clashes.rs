@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use super::Context;
 use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
-use crate::scopes::{Def, DefKind, FrameKind, ROOT};
-use crate::symbols::{VarEntry, VarPlace};
+use crate::scopes::{Def, DefKind, FrameKind, ROOT, Sort};
+use crate::vars::VarPlace;
 use crate::{FileState, Fix};
 
 pub(super) fn check(ctx: &mut Context<'_>) {
@@ -220,26 +220,24 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     let name = &def.name;
     // An enclosing scope of the same frame.
     if def.kind.declares_slot() && def.scope != ROOT {
-        let named = scopes
-            .defs_of(name)
-            .into_iter()
-            .flat_map(|it| it.declared.iter().chain(&it.scoped));
-        let around = named.map(|it| scopes.def(*it)).find(|it| {
-            it.seq < def.seq
-                && it.scope != def.scope
-                && scopes.frame_of(it.scope) == frame
-                && scopes.encloses(it.scope, def.scope)
+        let named = scopes.defs_of(name);
+        let place = scopes.ancestors_in(frame, def.scope).skip(1).find_map(|it| {
+            if it == ROOT {
+                // Statements of the top level stand in several chunks.
+                let vars = ctx.program.own.vars.get(name)?;
+                let entry = vars.declared().iter().find(|it| it.direct)?;
+                let here = entry.site.chunk == ctx.chunk;
+                let before = match here {
+                    true => scopes.def(entry.site.def).seq < def.seq,
+                    false => entry.site.chunk < ctx.chunk,
+                };
+                return before.then(|| (entry.kind, ctx.place(entry.site)));
+            }
+            let declares = |it: &&u32| scopes.def(**it).kind != DefKind::Assigned;
+            let first = named?.in_scope(it).iter().find(declares)?;
+            let first = scopes.def(*first);
+            (first.seq < def.seq).then_some((first.kind, Place::Here(first.range)))
         });
-        let place = match around {
-            Some(it) => Some((it.kind, Place::Here(it.range))),
-            None if frame == ROOT => ctx.program.own.vars.get(name).and_then(|vars| {
-                let entry = vars.declared.iter().find(|it| {
-                    it.site.chunk < ctx.chunk && matches!(it.place, VarPlace::Root { direct: true, .. })
-                })?;
-                Some((entry.kind, ctx.place(entry.site)))
-            }),
-            None => None,
-        };
         if let Some((kind, place)) = place {
             let text = if kind == DefKind::Const || kind.is_scoped() {
                 format!("`{name}` is already {} here: use another name", kind.a_noun())
@@ -267,7 +265,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
             .own
             .vars
             .get(name)
-            .and_then(|vars| vars.declared.first())
+            .and_then(|vars| vars.declared().first())
             .map(|it| it.site),
         _ => {
             let scope = scopes.scope(def.scope);
@@ -296,10 +294,18 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
         return;
     }
     let frame = scopes.frame_of(def.scope);
-    let named = scopes.defs_of(&def.name).into_iter().flat_map(|it| &it.declared);
-    let mut after = named.filter(|it| **it > index).map(|it| scopes.def(*it));
+    if !scopes
+        .ancestors_in(frame, def.scope)
+        .any(|it| scopes.scope(it).group != 0)
+    {
+        return;
+    }
+    let named = scopes.defs_of(&def.name);
+    let declared = named.map_or(&[][..], |it| it.in_frame(frame, Sort::Declared));
+    let next = declared.partition_point(|it| *it <= index);
+    let mut after = declared[next..].iter().map(|it| scopes.def(*it));
     let inside = after.find(|later| {
-        if later.kind != DefKind::Output || scopes.frame_of(later.scope) != frame {
+        if later.kind != DefKind::Output {
             return false;
         }
         let common = scopes.common(def.scope, later.scope);
@@ -318,13 +324,14 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
     let place = match inside {
         Some(later) => Place::Here(later.range),
         None if frame == ROOT && scopes.may_skip(def.scope, ROOT) => {
-            let later = ctx.program.own.vars.get(&def.name).and_then(|vars| {
-                let after = |it: &&VarEntry| it.site.chunk > ctx.chunk && it.kind == DefKind::Output;
-                vars.declared
-                    .iter()
-                    .find(after)
-                    .or_else(|| vars.hidden.iter().find(after))
-            });
+            let vars = ctx.program.own.vars.get(&def.name);
+            let first = |place| {
+                let list = vars.map_or(&[][..], |vars| vars.at(place));
+                let next = list.partition_point(|it| it.site.chunk <= ctx.chunk);
+                list[next..].iter().find(|it| it.kind == DefKind::Output)
+            };
+            let both = [first(VarPlace::Declared), first(VarPlace::Hidden)];
+            let later = both.into_iter().flatten().min_by_key(|it| it.order());
             let Some(later) = later else { return };
             ctx.place(later.site)
         }

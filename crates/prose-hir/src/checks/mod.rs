@@ -7,7 +7,9 @@ mod props;
 mod shape;
 mod syntax;
 
+use prose_model::Name;
 use prose_syntax::{TextRange, TextSize};
+use rustc_hash::FxHashSet;
 
 use crate::diagnostic::{Finding, Place};
 use crate::hir::ChunkBody;
@@ -63,7 +65,7 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         body,
         scopes,
         program,
-        findings: syntax::findings(db, chunk, program),
+        findings: syntax::findings(db, chunk, body, program),
     };
     for range in &body.too_deep {
         let start = TextRange::empty(range.start());
@@ -88,7 +90,7 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let starts = file.starts(db);
     let mut out = Vec::new();
     for (chunk, start) in chunks.iter().zip(starts.iter()) {
-        let findings = queries::check_chunk(db, file, *chunk);
+        let findings = queries::check_chunk(db, *chunk);
         out.extend(findings.iter().map(|it| in_file(db, file, *start, it)));
     }
     for (site, finding) in queries::unused(db, file).iter() {
@@ -161,20 +163,27 @@ pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
     if symbols.first_run.is_none() {
         return Vec::new();
     }
-    let used = queries::file_usages(db, file);
+    let mut used: FxHashSet<&Name> = FxHashSet::default();
+    let mut called: FxHashSet<&Name> = FxHashSet::default();
+    let chunks = file.chunks(db);
+    for usage in chunks.iter().flat_map(|it| queries::usages(db, *it).iter()) {
+        if symbols.agents.contains_key(&usage.name) {
+            used.insert(&usage.name);
+        }
+        if usage.has(RefKind::Do) || usage.has(RefKind::Call) {
+            called.insert(&usage.name);
+        }
+    }
     let mut out = Vec::new();
     let none = TextRange::default();
     for (name, agent) in &symbols.agents {
-        if !used.iter().any(|(used, _)| used == name) {
+        if !used.contains(name) {
             let text = format!("agent `{name}` is never used");
             out.push((agent.site, Finding::new("L401", none, text).tag(Tag::Unnecessary)));
         }
     }
     for (name, block) in &symbols.blocks {
-        if !used
-            .iter()
-            .any(|(used, kind)| used == name && matches!(kind, RefKind::Do | RefKind::Call))
-        {
+        if !called.contains(name) {
             let text = format!("block `{name}` is never called");
             out.push((block.site, Finding::new("L402", none, text).tag(Tag::Unnecessary)));
         }

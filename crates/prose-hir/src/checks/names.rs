@@ -1,6 +1,8 @@
 //! Uses of names.
 
+use prose_model::Name;
 use prose_syntax::{TextRange, TextSize};
+use rustc_hash::FxHashSet;
 
 use super::{Context, near};
 use crate::Fix;
@@ -11,12 +13,13 @@ use crate::scopes::{DefKind, ROOT, Ref, RefKind};
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     let scopes = ctx.scopes;
+    let mut met = Met::default();
     for used in &scopes.refs {
         let resolved = ctx.resolver().resolve(used);
         match used.kind {
             RefKind::Agent | RefKind::Resume => {
                 agent(ctx, used, &resolved);
-                memory(ctx, used);
+                memory(ctx, used, &mut met);
             }
             RefKind::Do => block(ctx, used, &resolved),
             RefKind::Call => program(ctx, used, &resolved),
@@ -76,12 +79,40 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     ctx.push(finding);
 }
 
+/// The agents whose memory was used so far.
+#[derive(Default)]
+struct Met<'a> {
+    /// By scope and name.
+    in_scope: FxHashSet<(u32, &'a Name)>,
+    /// In earlier statements of the top level, at any depth, and in the one being looked at.
+    earlier: FxHashSet<&'a Name>,
+    now: Vec<&'a Name>,
+    /// Which statement that is.
+    stmt: usize,
+}
+
 /// Whether there is something to go on with, or something that is thrown away.
-fn memory(ctx: &mut Context<'_>, used: &Ref) {
+fn memory<'a>(ctx: &mut Context<'a>, used: &'a Ref, met: &mut Met<'a>) {
     let name = &used.name;
     let Some(agent) = ctx.program.agent(name).filter(|it| it.persists) else {
         return;
     };
+    let scopes = ctx.scopes;
+    let stmts = &ctx.body.stmts;
+    if stmts
+        .get(met.stmt)
+        .is_some_and(|it| it.range.end() <= used.range.start())
+    {
+        met.stmt = stmts.partition_point(|it| it.range.end() <= used.range.start());
+        met.earlier.extend(met.now.drain(..));
+    }
+    let frame = scopes.frame_of(used.scope);
+    let before = scopes
+        .ancestors_in(frame, used.scope)
+        .any(|it| met.in_scope.contains(&(it, name)))
+        || frame == ROOT && met.earlier.contains(name);
+    met.in_scope.insert((used.scope, name));
+    met.now.push(name);
     let own = agent.site.file == ctx.file;
     if used.kind == RefKind::Resume {
         // Read only where it matters: it changes with every new session of the file.
@@ -98,16 +129,8 @@ fn memory(ctx: &mut Context<'_>, used: &Ref) {
         }
         return;
     }
-    let scopes = ctx.scopes;
-    let before = scopes.refs.iter().any(|it| {
-        it.name == *name
-            && matches!(it.kind, RefKind::Agent | RefKind::Resume)
-            && it.seq < used.seq
-            && scopes.frame_of(it.scope) == scopes.frame_of(used.scope)
-            && scopes.encloses(it.scope, used.scope)
-    });
     let earlier = || {
-        scopes.frame_of(used.scope) == ROOT
+        frame == ROOT
             && queries::memories(ctx.db, ctx.file)
                 .get(name)
                 .is_some_and(|it| it.0 < ctx.chunk)

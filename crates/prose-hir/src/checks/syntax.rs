@@ -1,5 +1,7 @@
 //! Findings of the parser, with the change that settles each where there is an obvious one.
 
+use std::cell::LazyCell;
+
 use prose_syntax::SyntaxKind::{
     AS_KW, BLOCK_STRING, BLOCK_TEXT, BODY, CALL_EXPR, COLON, COMMENT, DASH_ITEM, DASH_LIST, EXPR_STMT, IF_KW,
     LIST_EXPR, LITERAL, MODIFIER, MODIFIER_LIST, NAME, OBJECT_EXPR, PAREN_EXPR, PIPE, PROPERTY_LIST,
@@ -11,19 +13,18 @@ use prose_syntax::{
 };
 
 use crate::diagnostic::Finding;
+use crate::hir::ChunkBody;
 use crate::symbols::ProgramScope;
 use crate::{Chunk, Db, Fix, queries};
 
 /// The parser's findings about a chunk.
-pub(super) fn findings(db: &dyn Db, chunk: Chunk, program: &ProgramScope) -> Vec<Finding> {
-    let parse = queries::parse(db, chunk);
+pub(super) fn findings(db: &dyn Db, chunk: Chunk, body: &ChunkBody, program: &ProgramScope) -> Vec<Finding> {
     let source = Source {
-        text: &chunk.text(db),
-        root: parse.root(),
+        text: chunk.text(db),
+        root: LazyCell::new(|| queries::parse(db, chunk).root()),
         program,
     };
-    parse
-        .errors()
+    body.errors
         .iter()
         .map(|error| Finding {
             code: error.code(),
@@ -37,13 +38,14 @@ pub(super) fn findings(db: &dyn Db, chunk: Chunk, program: &ProgramScope) -> Vec
         .collect()
 }
 
-struct Source<'a> {
+struct Source<'a, F: FnOnce() -> SyntaxNode> {
     text: &'a str,
-    root: SyntaxNode,
+    /// Most findings are settled without the tree.
+    root: LazyCell<SyntaxNode, F>,
     program: &'a ProgramScope,
 }
 
-impl Source<'_> {
+impl<F: FnOnce() -> SyntaxNode> Source<'_, F> {
     fn fix(&self, error: &SyntaxError) -> Option<Fix> {
         let range = error.range;
         let found = self

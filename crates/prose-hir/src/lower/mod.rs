@@ -237,7 +237,7 @@ impl<'a> Assembly<'a> {
         Lowerer {
             file: self.file_index(file),
             start: file.starts(self.db).get(index).copied().unwrap_or_default(),
-            text: chunk.text(self.db),
+            text: chunk.text(self.db).into(),
             names: resolutions(file, index, scopes, scope),
             entry,
             prefix,

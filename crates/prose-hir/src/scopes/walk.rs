@@ -2,8 +2,8 @@
 
 use prose_model::Name;
 use prose_syntax::TextRange;
-use rustc_hash::FxHashMap;
 
+use super::index::NameIndex;
 use super::{Def, DefKind, Frame, FrameKind, ROOT, Ref, RefKind, Scope, Scopes};
 use crate::hir::*;
 
@@ -11,16 +11,13 @@ impl Scopes {
     /// Walks a chunk.
     pub fn of(body: &ChunkBody) -> Scopes {
         let mut walk = Walk {
-            out: Scopes {
-                frames: vec![Frame {
-                    kind: FrameKind::Root,
-                    parent: None,
-                }],
-                scopes: Vec::new(),
-                defs: Vec::new(),
-                refs: Vec::new(),
-                by_name: FxHashMap::default(),
-            },
+            frames: vec![Frame {
+                kind: FrameKind::Root,
+                parent: None,
+            }],
+            scopes: Vec::new(),
+            defs: Vec::new(),
+            refs: Vec::new(),
             scope: ROOT,
             seq: 0,
             groups: 0,
@@ -29,10 +26,13 @@ impl Scopes {
             (Some(first), Some(last)) => first.range.cover(last.range),
             _ => TextRange::default(),
         };
-        walk.out.scopes.push(Scope {
+        walk.scopes.push(Scope {
             parent: None,
             frame: ROOT,
             range,
+            last: ROOT,
+            home: ROOT,
+            seqs: (0, u32::MAX),
             hides: false,
             looped: false,
             group: 0,
@@ -40,25 +40,22 @@ impl Scopes {
             parallel: false,
         });
         walk.stmts(&body.stmts);
-        let mut out = walk.out;
-        for (index, def) in out.defs.iter().enumerate() {
-            if def.kind.is_global() {
-                continue;
-            }
-            let entry = out.by_name.entry(def.name.clone()).or_default();
-            let list = match def.kind {
-                DefKind::Assigned => &mut entry.assigned,
-                kind if kind.is_scoped() => &mut entry.scoped,
-                _ => &mut entry.declared,
-            };
-            list.push(index as u32);
+        walk.scopes[ROOT as usize].last = walk.scopes.len() as u32 - 1;
+        Scopes {
+            names: NameIndex::new(&walk.scopes, &walk.defs),
+            frames: walk.frames.into(),
+            scopes: walk.scopes.into(),
+            defs: walk.defs.into(),
+            refs: walk.refs.into(),
         }
-        out
     }
 }
 
 struct Walk {
-    out: Scopes,
+    frames: Vec<Frame>,
+    scopes: Vec<Scope>,
+    defs: Vec<Def>,
+    refs: Vec<Ref>,
     scope: u32,
     seq: u32,
     groups: u32,
@@ -81,7 +78,7 @@ impl Walk {
 
     fn def(&mut self, ident: &Ident, kind: DefKind, full: TextRange) {
         let seq = self.next();
-        self.out.defs.push(Def {
+        self.defs.push(Def {
             name: ident.name.clone(),
             range: ident.range,
             kind,
@@ -100,7 +97,7 @@ impl Walk {
 
     fn used(&mut self, name: &Name, range: TextRange, kind: RefKind) {
         let seq = self.next();
-        self.out.refs.push(Ref {
+        self.refs.push(Ref {
             name: name.clone(),
             range,
             kind,
@@ -115,25 +112,33 @@ impl Walk {
     }
 
     fn frame(&mut self, kind: FrameKind, parent: Option<u32>) -> u32 {
-        self.out.frames.push(Frame { kind, parent });
-        self.out.frames.len() as u32 - 1
+        self.frames.push(Frame { kind, parent });
+        self.frames.len() as u32 - 1
     }
 
     fn within(&mut self, range: TextRange, kind: Kind, frame: Option<u32>, run: impl FnOnce(&mut Walk)) {
         let outer = self.scope;
-        let frame = frame.unwrap_or(self.out.scopes[outer as usize].frame);
-        self.out.scopes.push(Scope {
+        let number = self.scopes.len() as u32;
+        let around = &self.scopes[outer as usize];
+        let frame = frame.unwrap_or(around.frame);
+        let seen_outside = !kind.hides && frame == around.frame;
+        self.scopes.push(Scope {
             parent: Some(outer),
             frame,
             range,
+            last: number,
+            home: if seen_outside { around.home } else { number },
+            seqs: (self.seq, self.seq),
             hides: kind.hides,
             looped: kind.looped,
             group: kind.group,
             exits: false,
             parallel: kind.parallel,
         });
-        self.scope = self.out.scopes.len() as u32 - 1;
+        self.scope = number;
         run(self);
+        self.scopes[number as usize].last = self.scopes.len() as u32 - 1;
+        self.scopes[number as usize].seqs.1 = self.seq;
         self.scope = outer;
     }
 
@@ -155,7 +160,7 @@ impl Walk {
             _ => false,
         });
         if self.scope != ROOT {
-            self.out.scopes[self.scope as usize].exits = exits;
+            self.scopes[self.scope as usize].exits = exits;
         }
     }
 
@@ -434,7 +439,7 @@ impl Walk {
             ExprKind::Output { name, value } => {
                 self.expr(value);
                 self.def(name, DefKind::Output, expr.range);
-                if let (ExprKind::Name(from), Some(def)) = (&value.kind, self.out.defs.last_mut()) {
+                if let (ExprKind::Name(from), Some(def)) = (&value.kind, self.defs.last_mut()) {
                     def.promotes = *from == name.name;
                 }
             }
@@ -497,7 +502,7 @@ impl Walk {
         self.expr(&it.source);
         self.mods(&it.mods);
         let frame = it.parallel.then(|| {
-            let parent = self.out.frame_of(self.scope);
+            let parent = self.scopes[self.scope as usize].frame;
             self.frame(FrameKind::Iteration, Some(parent))
         });
         let kind = Kind {
@@ -525,7 +530,7 @@ impl Walk {
                 walk.stmts(&body.stmts);
             }),
             StageKind::Pmap(body) => {
-                let parent = self.out.frame_of(self.scope);
+                let parent = self.scopes[self.scope as usize].frame;
                 let frame = self.frame(FrameKind::Iteration, Some(parent));
                 let kind = Kind {
                     looped: false,

@@ -71,7 +71,6 @@ const ONE_CHUNK: &[(&str, usize)] = &[
     ("body", 1),
     ("check_chunk", 1),
     ("declarations", 1),
-    ("parse", 1),
     ("scopes", 1),
     ("usages", 1),
 ];
@@ -82,7 +81,8 @@ fn a_keystroke_in_a_prompt_costs_one_chunk() {
     let mut it = Counted::new();
     it.set(&text);
     assert_eq!(it.diagnose(), 0);
-    assert_eq!(it.ran()["check_chunk"], 2002);
+    // A chunk has 4 KiB or a little more: about thirty statements.
+    assert_eq!(it.ran()["check_chunk"], 50);
 
     it.set(&text.replace("Write part 1000 about", "Write part 1000, all about"));
     assert_eq!(it.diagnose(), 0);
@@ -131,7 +131,6 @@ fn a_use_of_a_new_name_leaves_other_chunks_alone() {
     assert_eq!(it.diagnose(), 0);
     // The names used changed, so that unused declarations are looked for again; nobody's names are resolved again.
     let mut expected = map(ONE_CHUNK);
-    expected.insert("file_usages".into(), 1);
     expected.insert("unused".into(), 1);
     assert_eq!(it.ran(), expected);
 }

@@ -102,13 +102,77 @@ fn set(db: &mut RootDatabase, text: &str) {
     db.apply_change(change);
 }
 
+/// How large chunks are in the databases that are compared: a statement each, the usual size, all in one.
+const SIZES: [usize; 3] = [1, 4096, 1 << 30];
+
+/// Every example alone, and some of them put together, so that a text has more than one chunk of the usual size.
+fn texts() -> Vec<String> {
+    let programs = programs();
+    let mut out: Vec<String> = programs.chunks(5).map(<[String]>::concat).collect();
+    out.extend(programs);
+    // The same names in scopes of all kinds, in an order that a chunk may break anywhere.
+    out.push(SAME_NAMES.to_owned());
+    out
+}
+
+const SAME_NAMES: &str = r#"agent x:
+  persist: true
+  prompt: "{y} {item}"
+const y = 1
+for item in [1, 2]:
+  let y = item
+  z = y
+session "{y} {z} {item}"
+y = 2
+y = 3
+parallel for item in [1]:
+  let inner = item
+  w = inner
+session "{inner} {w} {v}"
+loop:
+  session "{v}"
+  let v = 1
+  break
+if **so it is**:
+  output out = v
+  let u = 1
+else:
+  session: x
+output out = u
+let u = 2
+if **again**:
+  let u = 3
+  output out = u
+repeat 2:
+  session "{later}"
+  output out = y
+let later = 1
+later = 2
+session: x
+block b(u):
+  session "{u} {v} {w} {later} {item} {inner} {t}"
+  for later in u:
+    let t = later
+    t = 1
+  session "{t} {later}"
+block c:
+  t = item
+  let t = 1
+  do b(t)
+  resume: x
+do c
+let z = [1] | map:
+  session "{item} {z}"
+session "{z} {t}"
+"#;
+
 #[test]
 fn edits_at_random() {
     let mut numbers = Numbers(7);
-    for text in programs() {
+    for text in texts() {
         let mut text = text;
-        let mut db = RootDatabase::default();
-        for _ in 0..40 {
+        let mut walked = SIZES.map(|size| RootDatabase::with_chunk_size(None, size));
+        for _ in 0..25 {
             let from = boundary(&text, numbers.below(text.len() + 1));
             let to = boundary(&text, (from + numbers.below(12)).min(text.len()));
             let with = match numbers.below(3) {
@@ -121,9 +185,10 @@ fn edits_at_random() {
                 ),
             };
             text.replace_range(from..to.max(from), &with);
-            set(&mut db, &text);
-            let source = file(&db, 0);
-            let found = diagnostics(&db, source);
+            let mut fresh = RootDatabase::default();
+            set(&mut fresh, &text);
+            let source = file(&fresh, 0);
+            let found = diagnostics(&fresh, source);
             for it in &found {
                 assert!(
                     text.get(usize::from(it.range.start())..usize::from(it.range.end()))
@@ -131,25 +196,54 @@ fn edits_at_random() {
                     "{it:?}\n{text}"
                 );
             }
-
-            let mut fresh = RootDatabase::default();
-            set(&mut fresh, &text);
-            assert_eq!(found, diagnostics(&fresh, file(&fresh, 0)), "{text}");
             let errors = found
                 .iter()
                 .any(|it| it.severity == prose_model::codes::Severity::Error);
-            assert_eq!(bundle(&db, source).is_err(), errors, "{text}");
+            assert_eq!(bundle(&fresh, source).is_err(), errors, "{text}");
 
             let at = numbers.below(text.len() + 2) as u32;
-            scope_at(&db, source, at.into());
-            if let Some(definition) = name_at(&db, source, at.into()).and_then(|it| it.definition) {
-                let places = references(&db, &definition);
+            let seen = scope_at(&fresh, source, at.into());
+            let named = name_at(&fresh, source, at.into());
+            let places = |db: &RootDatabase| {
+                let definition = name_at(db, file(db, 0), at.into())?.definition?;
+                Some((definition.range, references(db, &definition)))
+            };
+            let used = places(&fresh);
+            if let Some((_, used)) = &used {
                 assert!(
-                    places.iter().all(|it| usize::from(it.range.end()) <= text.len()),
+                    used.iter().all(|it| usize::from(it.range.end()) <= text.len()),
                     "{text}"
                 );
             }
+            for (db, size) in walked.iter_mut().zip(SIZES) {
+                set(db, &text);
+                let source = file(db, 0);
+                assert_eq!(found, diagnostics(db, source), "chunks of {size}\n{text}");
+                let names = |list: &[prose_hir::VisibleName]| -> Vec<_> {
+                    list.iter()
+                        .map(|it| {
+                            (
+                                it.name.clone(),
+                                it.kind,
+                                it.definition.as_ref().map(|it| it.range),
+                            )
+                        })
+                        .collect()
+                };
+                assert_eq!(
+                    names(&seen),
+                    names(&scope_at(db, source, at.into())),
+                    "chunks of {size}, {at}\n{text}"
+                );
+                let role = |it: &prose_hir::NameUse| (it.range, it.role, it.binding);
+                assert_eq!(
+                    named.as_ref().map(role),
+                    name_at(db, source, at.into()).as_ref().map(role),
+                    "chunks of {size}, {at}\n{text}"
+                );
+                assert_eq!(used, places(db), "chunks of {size}, {at}\n{text}");
+            }
         }
-        definitions(&db, file(&db, 0));
+        definitions(&walked[0], file(&walked[0], 0));
     }
 }

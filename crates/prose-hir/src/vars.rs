@@ -1,0 +1,178 @@
+//! The variables of a file by name: what each statement of the top level, each block and each iteration declares.
+
+use prose_model::Name;
+use rustc_hash::FxHashMap;
+
+use crate::scopes::DefKind;
+use crate::symbols::Site;
+
+/// Where a variable is declared, as far as other statements care. The order is that of the lists in [`Vars`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum VarPlace {
+    /// At the top level, where it can be seen after it ran.
+    Declared,
+    /// Likewise, an assignment.
+    Assigned,
+    /// In a loop or pipeline body of the top level.
+    Hidden,
+    /// Likewise, an assignment.
+    HiddenAssigned,
+    /// A variable of a construct of the top level.
+    HiddenScoped,
+    /// Likewise, one that nobody wrote.
+    HiddenImplicit,
+    /// In a block, an iteration or an agent.
+    Elsewhere,
+    /// Likewise, one that nobody wrote.
+    ElsewhereImplicit,
+    /// Likewise, an assignment.
+    ElsewhereAssigned,
+}
+
+/// A variable with its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct VarEntry {
+    pub site: Site,
+    pub kind: DefKind,
+    pub place: VarPlace,
+    /// Declared by a statement of the top level itself, not in a body of it.
+    pub direct: bool,
+}
+
+impl VarEntry {
+    /// Orders the variables of one file as they are evaluated.
+    pub fn order(&self) -> (u32, u32) {
+        (self.site.chunk, self.site.def)
+    }
+}
+
+/// The last of a list that is in an earlier chunk.
+pub(crate) fn last_before(list: &[VarEntry], chunk: u32) -> Option<&VarEntry> {
+    let count = list.partition_point(|it| it.site.chunk < chunk);
+    Some(&list[count.checked_sub(1)?])
+}
+
+/// The first of a list that is in a later chunk.
+pub(crate) fn first_after(list: &[VarEntry], chunk: u32) -> Option<&VarEntry> {
+    list.get(list.partition_point(|it| it.site.chunk <= chunk))
+}
+
+/// All variables of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct VarTable {
+    /// For each name its stretch of the entries.
+    names: FxHashMap<Name, (u32, u32)>,
+    /// Those of a name stand together, by place and then in the order of the text.
+    entries: Box<[VarEntry]>,
+}
+
+impl VarTable {
+    /// Takes the variables in the order of the text.
+    pub fn new(vars: Vec<(&Name, VarEntry)>) -> VarTable {
+        // Counts first, so that the variables of a name come to stand together.
+        let mut names: FxHashMap<Name, (u32, u32)> = FxHashMap::default();
+        let mut ids = Vec::with_capacity(vars.len());
+        let mut counts: Vec<u32> = Vec::new();
+        for (name, _) in &vars {
+            let id = match names.get(*name) {
+                Some((id, _)) => *id,
+                None => {
+                    let id = counts.len() as u32;
+                    counts.push(0);
+                    names.insert((*name).clone(), (id, 0));
+                    id
+                }
+            };
+            counts[id as usize] += 1;
+            ids.push(id);
+        }
+        let mut next = 0;
+        let mut ends: Vec<u32> = counts
+            .iter()
+            .map(|count| {
+                let start = next;
+                next += count;
+                start
+            })
+            .collect();
+        let mut entries: Vec<VarEntry> = vars.iter().map(|it| it.1).collect();
+        for ((_, entry), id) in vars.iter().zip(ids) {
+            let at = &mut ends[id as usize];
+            entries[*at as usize] = *entry;
+            *at += 1;
+        }
+        for (start, end) in names.values_mut() {
+            let id = *start as usize;
+            (*start, *end) = (ends[id] - counts[id], ends[id]);
+            let stretch = &mut entries[*start as usize..*end as usize];
+            if stretch.len() > 1 {
+                // Stable: the order of the text stays.
+                stretch.sort_by_key(|it| it.place);
+            }
+        }
+        VarTable {
+            names,
+            entries: entries.into(),
+        }
+    }
+
+    /// The variables of a name, if there are any.
+    pub fn get(&self, name: &str) -> Option<Vars<'_>> {
+        let (start, end) = *self.names.get(name)?;
+        Some(Vars {
+            entries: &self.entries[start as usize..end as usize],
+        })
+    }
+
+    /// Whether anything is named so.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// All names, in no particular order.
+    pub fn keys(&self) -> impl Iterator<Item = &Name> {
+        self.names.keys()
+    }
+}
+
+/// All variables of one name. Each list is in the order of the text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Vars<'a> {
+    entries: &'a [VarEntry],
+}
+
+impl<'a> Vars<'a> {
+    /// The list of one place.
+    pub fn at(self, place: VarPlace) -> &'a [VarEntry] {
+        let start = self.entries.partition_point(|it| it.place < place);
+        let len = self.entries[start..].partition_point(|it| it.place == place);
+        &self.entries[start..start + len]
+    }
+
+    /// Declarations of the top level that can be seen after they ran.
+    pub fn declared(self) -> &'a [VarEntry] {
+        self.at(VarPlace::Declared)
+    }
+
+    /// Whether any is in a block, iteration or agent.
+    pub fn any_elsewhere(self) -> bool {
+        self.entries
+            .last()
+            .is_some_and(|it| it.place >= VarPlace::Elsewhere)
+    }
+
+    /// Whether a variable of the top level is declared or assigned at this place.
+    pub fn has_root(self, site: Site) -> bool {
+        let root = self.entries.partition_point(|it| it.place < VarPlace::Elsewhere);
+        let mut rest = &self.entries[..root];
+        while let Some(first) = rest.first() {
+            let len = rest.partition_point(|it| it.place == first.place);
+            let key = (site.chunk, site.def);
+            if rest[..len].binary_search_by_key(&key, VarEntry::order).is_ok() {
+                return true;
+            }
+            rest = &rest[len..];
+        }
+        false
+    }
+}
