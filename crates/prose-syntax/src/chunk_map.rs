@@ -13,12 +13,13 @@ use rowan::{TextRange, TextSize};
 
 use crate::{
     lexer::{self, LOOKED_TO_THE_END, range},
-    scan::{Scan, size},
+    parsing::STRETCH,
+    scan::{Cut, Scan, size},
 };
 
 /// About how many bytes a chunk has. Everything kept for each chunk costs time and memory, and a chunk is lexed, parsed and
 /// checked anew on each edit inside it: a hundred lines are a good deal less than what anybody notices.
-const TARGET: usize = 4096;
+pub(crate) const TARGET: usize = 4096;
 
 /// Where a file is cut. There is at least one chunk; they are in order, without gaps, and cover the whole text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,23 +61,60 @@ impl ChunkMap {
 
     /// Cuts a text into chunks of about `target` bytes; 1 cuts at every legal place.
     pub fn with_target(text: &str, target: usize) -> Self {
-        let sizes = Sizes {
-            target,
-            large: target.saturating_mul(2),
-            tiny: target / 4,
-        };
-        let stretch = Stretch::lex(text, 0, text.len());
+        ChunkMap::visit(text, target, |_, _| ())
+    }
+
+    /// Cuts a text and shows each chunk on the way, so that it need not be scanned once more.
+    pub(crate) fn visit(text: &str, target: usize, visitor: impl FnMut(&Scan, Range<Cut>)) -> Self {
         let mut map = ChunkMap {
-            starts: Vec::with_capacity(text.len() / target.max(1) + 1),
+            starts: Vec::with_capacity(text.len() / target.max(64) + 1),
             reach: Vec::new(),
             text_len: size(text.len()),
-            sizes,
+            sizes: Sizes {
+                target,
+                large: target.saturating_mul(2),
+                tiny: target / 4,
+            },
         };
-        map.starts.push(size(0));
-        let more = stretch.group(0, text.len(), sizes);
-        map.starts.extend(more.into_iter().map(size));
-        map.reach = map.ranges().map(|it| stretch.reach(it)).collect();
+        map.cut(text, visitor);
         map
+    }
+
+    fn cut(&mut self, text: &str, mut visitor: impl FnMut(&Scan, Range<Cut>)) {
+        let mut scan = Scan::default();
+        let mut from = 0;
+        let usual = STRETCH.max(self.sizes.large.saturating_mul(2));
+        let mut len = usual;
+        loop {
+            scan.run_some(text, from, len);
+            let stretch = Stretch::new(&scan);
+            let last = scan.text_end();
+            let end = last.or(scan.cuts().next_back()).unwrap_or(scan.start());
+            let mut bounds = stretch.group(from, scan.offset(end), self.sizes);
+            if last.is_some() {
+                bounds.push(text.len());
+            }
+            let mut begin = scan.start();
+            let mut cuts = scan.cuts().chain(last);
+            for bound in bounds {
+                let Some(cut) = cuts.find(|it| scan.offset(*it) == bound) else {
+                    continue;
+                };
+                self.starts.push(size(from));
+                self.reach.push(stretch.reach(range(from, bound)));
+                visitor(&scan, begin..cut);
+                (begin, from) = (cut, bound);
+            }
+            if last.is_some() {
+                return;
+            }
+            // Nothing to cut in so much text: look at more of it.
+            len = if begin == scan.start() {
+                len.saturating_mul(2)
+            } else {
+                usual
+            };
+        }
     }
 
     /// Number of chunks, at least 1.
@@ -308,8 +346,12 @@ impl Stretch {
     fn lex(text: &str, from: usize, limit: usize) -> Stretch {
         let mut scan = Scan::default();
         scan.run(text, from, limit);
+        Stretch::new(&scan)
+    }
+
+    fn new(scan: &Scan) -> Stretch {
         Stretch {
-            from,
+            from: scan.from(),
             cuts: scan.cuts().map(|it| scan.offset(it)).collect(),
             looked: scan.looked().collect(),
         }

@@ -99,7 +99,7 @@ pub use chunk::{Chunk, chunks};
 pub use chunk_map::{ChunkMap, Splice};
 pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
-pub use parsing::{parse, parse_chunk};
+pub use parsing::{ParsedFile, parse, parse_chunk};
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use syntax_kind::{
     ProseLanguage, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxNodeChildren, SyntaxNodePtr, SyntaxToken,

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use prose_syntax::{ChunkMap, Splice, SyntaxError, TextRange, TextSize, chunks, dump, parse, parse_chunk};
+use prose_syntax::{
+    ChunkMap, ParsedFile, Splice, SyntaxError, TextRange, TextSize, chunks, dump, parse, parse_chunk,
+};
 
 /// Texts that programs are edited with: what opens, closes and continues things, and what looks like a statement inside
 /// a string.
@@ -170,6 +172,24 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+    #[test]
+    fn an_edited_tree_is_that_of_the_text(text in texts(), edits in edits(), copies in 1usize..4) {
+        let mut text = text.repeat(copies);
+        let mut file = ParsedFile::new(&text);
+        prop_assert_eq!(file.map(), &ChunkMap::new(&text));
+        prop_assert_eq!(file.to_parse(), parse(&text));
+        for edit in &edits {
+            let (deleted, inserted) = apply(&mut text, edit);
+            file.edit(&text, deleted, inserted);
+            prop_assert_eq!(file.to_parse(), parse(&text), "{:?}", text);
+        }
+        prop_assert_eq!(file.to_parse().syntax().text(), text.as_str());
+    }
+}
+
 /// A file of many statements.
 fn long_text() -> String {
     let mut text = String::new();
@@ -225,6 +245,30 @@ fn typing_replaces_one_chunk() {
         assert_eq!((splice.old, splice.new), (index..index + 1, index..index + 1));
     }
     assert_eq!(map.len(), before);
+}
+
+#[test]
+fn long_files_are_parsed_as_they_are_cut() {
+    let mut text = long_text();
+    // A statement longer than what is scanned at once.
+    text.push_str(&format!("let x = [\n{}]\n", "  \"item\",\n".repeat(10_000)));
+    text.push_str(&long_text());
+    text.push_str("let y = (\nlet z = \"\n)\n");
+    let mut file = ParsedFile::new(&text);
+    let (map, chunks) = file.clone().into_parts();
+    assert_eq!(map, ChunkMap::new(&text));
+    for (range, chunk) in map.ranges().zip(&chunks) {
+        assert_eq!(*chunk, parse_chunk(&text[range]));
+    }
+    let whole = file.to_parse();
+    assert_eq!(whole, parse(&text));
+    assert!(whole.errors().len() > 2);
+    let at = text.find("item").unwrap();
+    text.insert(at, '"');
+    let place = TextRange::empty(TextSize::try_from(at).unwrap());
+    let splice = file.edit(&text, place, 1.into());
+    assert_eq!(splice.new.len(), 1);
+    assert_eq!(file.to_parse(), parse(&text));
 }
 
 #[test]
