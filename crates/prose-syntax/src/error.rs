@@ -104,6 +104,11 @@ pub enum SyntaxErrorKind {
         /// After what.
         after: &'static str,
     },
+    /// The word a statement begins with.
+    MissingWord {
+        /// What the statement looks like with it.
+        form: &'static str,
+    },
     /// `key: value` outside agents and sessions.
     PropertyOutside {
         /// The key.
@@ -127,7 +132,10 @@ pub enum SyntaxErrorKind {
     /// Indentation with a tab.
     TabIndent,
     /// A line that returns to a column no open block has.
-    BadDedent,
+    BadDedent {
+        /// Rather the first line of its block is the odd one.
+        first: bool,
+    },
     /// A deeper line that nothing opened.
     UnexpectedIndent,
     /// A bracket that is never closed.
@@ -267,11 +275,15 @@ impl SyntaxErrorKind {
             | WrongOperator { .. }
             | MisplacedClause { .. }
             | UnknownPipeOp(_) => "E004",
-            Expected { .. } | PropertyOutside { .. } | OptionExpected | ReduceWithoutVariables => "E005",
+            Expected { .. }
+            | MissingWord { .. }
+            | PropertyOutside { .. }
+            | OptionExpected
+            | ReduceWithoutVariables => "E005",
             InputWithoutName => "E020",
             UnterminatedDiscretion { .. } => "P101",
             TabIndent => "P102",
-            BadDedent => "P103",
+            BadDedent { .. } => "P103",
             UnexpectedIndent => "P104",
             UnclosedBracket { .. } => "P105",
             TooDeep => "P106",
@@ -306,6 +318,29 @@ impl SyntaxErrorKind {
             LoopOrder => "P307",
             BracedValue => "P308",
         }
+    }
+
+    /// How much it says about what is wrong with its line, if errors like it come in company; see `one_error_a_line`.
+    pub(crate) fn weight(&self) -> Option<u8> {
+        Some(match self {
+            UnterminatedString { .. } | UnterminatedDiscretion { .. } | UnclosedBracket { .. } => 2,
+            SessionWithoutPrompt { .. }
+            | UnexpectedToken { .. }
+            | NotAStatement { .. }
+            | BraceBlock
+            | WrongOperator { .. }
+            | MisplacedClause { .. }
+            | UnknownPipeOp(_)
+            | Expected { .. }
+            | MissingWord { .. }
+            | PropertyOutside { .. }
+            | OptionExpected
+            | ReduceWithoutVariables
+            | InputWithoutName
+            | BadDedent { .. }
+            | UnexpectedIndent => 1,
+            _ => return None,
+        })
     }
 
     /// How serious it is, before any configuration.
@@ -375,6 +410,7 @@ impl fmt::Display for SyntaxErrorKind {
                 )
             }
             Expected { what, after } => write!(f, "expected {what} after {after}"),
+            MissingWord { form } => write!(f, "a word is missing here: write {form}"),
             PropertyOutside { key } => write!(
                 f,
                 "property `{key}:` belongs to no agent or session: indent it under one; to name a value write `{key} = …`"
@@ -408,7 +444,11 @@ impl fmt::Display for SyntaxErrorKind {
                 "discretion is empty: say between the stars what is to be judged"
             ),
             TabIndent => write!(f, "indentation with a tab: use spaces"),
-            BadDedent => write!(
+            BadDedent { first: true } => write!(
+                f,
+                "this line's indentation differs from that of the lines below it: align it with them"
+            ),
+            BadDedent { first: false } => write!(
                 f,
                 "this line's indentation matches no open block: align it with a line above"
             ),

@@ -6,13 +6,14 @@
 mod expr;
 mod items;
 mod property;
+mod recover;
 mod session;
 mod stmt;
 
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::{self, *},
-    parser::{Completed, Marker, Parser},
+    parser::{Completed, Marker, Parser, is_line_end},
 };
 
 /// Where an expression stands.
@@ -152,9 +153,23 @@ fn skip_line(p: &mut Parser<'_>, m: Marker) {
     if p.at(NEWLINE) && p.nth(1) == INDENT {
         p.mute();
         body_block(p);
+        skip_clauses(p);
         p.unmute();
     }
     m.complete(p, ERROR);
+}
+
+/// Takes the clauses that follow a construct that wasn't recognized: they miss the same thing.
+fn skip_clauses(p: &mut Parser<'_>) {
+    while expr::at_clause(p, &[ELIF_KW, ELSE_KW, CATCH_KW, FINALLY_KW]).is_some() {
+        p.bump_kw();
+        while !(p.at(COLON) || p.at_line_end()) {
+            p.bump();
+        }
+        if p.eat(COLON) {
+            body(p, PLAIN);
+        }
+    }
 }
 
 /// Skips to the end of the line inside a new ERROR.
@@ -278,12 +293,15 @@ fn comma_list(p: &mut Parser<'_>, expected: &'static str, mut item: impl FnMut(&
     p.open_bracket();
     while !(p.at_closer() || p.at_line_end()) {
         let before = p.pos();
+        if at_header_end(p) {
+            break;
+        }
         if p.at(COMMA) {
             skip(p, expected);
         } else if !item(p) {
             skip(p, expected);
             p.eat(COMMA);
-        } else if !(p.eat(COMMA) || p.at_closer() || p.at_line_end()) {
+        } else if !(p.eat(COMMA) || p.at_closer() || p.at_line_end() || at_header_end(p)) {
             if expr::at_expr_start(p) {
                 let end = p.last_range().end();
                 p.error_at(SyntaxErrorKind::MissingComma, rowan::TextRange::empty(end));
@@ -297,6 +315,11 @@ fn comma_list(p: &mut Parser<'_>, expected: &'static str, mut item: impl FnMut(&
         }
     }
     p.close_bracket();
+}
+
+/// At a colon that ends its line: inside a bracket that isn't closed it belongs to the construct.
+fn at_header_end(p: &Parser<'_>) -> bool {
+    p.at(COLON) && is_line_end(p.nth(1))
 }
 
 /// `(NAME ':')? EXPR` as a node of `kind`.

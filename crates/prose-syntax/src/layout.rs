@@ -45,7 +45,12 @@ pub(crate) fn layout(text: &str, lexed: &Lexed, out: &mut Layout) {
         text,
         lexed,
         out,
-        levels: vec![0],
+        levels: vec![Level {
+            col: 0,
+            from: 0,
+            first: None,
+        }],
+        unclosed: None,
         brackets: Brackets::default(),
         comments: Vec::new(),
         line_col: 0,
@@ -59,8 +64,8 @@ struct State<'a> {
     text: &'a str,
     lexed: &'a Lexed,
     out: &'a mut Layout,
-    /// Columns of open blocks; the first is 0 and stays.
-    levels: Vec<u32>,
+    /// Open blocks; the first is the file itself, at column 0, and stays.
+    levels: Vec<Level>,
     /// Open brackets and their raw indexes.
     brackets: Brackets,
     /// Comment-only lines since the last token: raw index and column.
@@ -69,6 +74,20 @@ struct State<'a> {
     line_col: u32,
     /// Raw index behind the last token and a comment on its line.
     line_end: usize,
+    /// Raw index of an outermost bracket, and whether it is never closed.
+    unclosed: Option<(usize, bool)>,
+}
+
+/// The column of an open block.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// Where its first line begins.
+    col: u32,
+    /// The shallowest column that counts as its own: smaller than `col` after a line that was not quite dedented, so that a
+    /// block whose first line slipped is reported once and not with every line.
+    from: u32,
+    /// Where the first line's indentation stands, as long as that line is the only one of the block.
+    first: Option<TextRange>,
 }
 
 impl State<'_> {
@@ -139,7 +158,7 @@ impl State<'_> {
     /// First token of a line.
     fn line(&mut self, index: usize, kind: SyntaxKind, col: u32, indent: TextRange) {
         if let Some((innermost, _)) = self.brackets.last() {
-            if !(col <= self.line_col && self.begins_statement(index, innermost == L_BRACE)) {
+            if !self.ends_brackets(index, col, innermost == L_BRACE) {
                 self.comments.clear();
                 return;
             }
@@ -152,45 +171,102 @@ impl State<'_> {
             // The line belongs to the statement above, unless it closes blocks on its way.
             self.dedent(col);
         } else {
-            let top = self.levels.last().copied().unwrap_or(0);
+            let top = self.levels.last().copied().unwrap_or(Level {
+                col: 0,
+                from: 0,
+                first: None,
+            });
+            let mut col = col;
+            if col == top.col + 1 && !first && self.slipped(index) {
+                self.out.errors.push(SyntaxError {
+                    kind: SyntaxErrorKind::UnexpectedIndent,
+                    range: indent,
+                });
+                col = top.col;
+            }
             // A block's last line ends with DEDENT; NEWLINE then ends the statement the block belongs to.
-            if col < top {
-                let col = self.nearest_level(col, indent);
+            if col < top.from {
+                let col = self.nearest_level(index, col, indent);
                 self.dedent(col);
+            }
+            if col <= top.col
+                && let Some(level) = self.levels.last_mut()
+            {
+                level.first = None;
             }
             if !first {
                 self.push(NEWLINE, self.line_end);
             }
-            if col > top {
+            if col > top.col {
                 self.push(INDENT, self.line_end);
-                self.levels.push(col);
+                self.levels.push(Level {
+                    col,
+                    from: col,
+                    first: Some(indent),
+                });
             }
-            self.cut(index, kind, col, first);
+            if indent.is_empty() {
+                self.cut(index, kind, col, first);
+            }
         }
         self.line_col = col;
         self.comments.clear();
     }
 
-    /// The open column a dedented line belongs to.
-    fn nearest_level(&mut self, col: u32, indent: TextRange) -> u32 {
-        let inner = self.levels.partition_point(|level| *level < col);
-        let above = self.levels.get(inner).copied().unwrap_or(col);
-        if above == col {
+    /// Whether a line one column deeper than the one above can't be in a block that the line above opens: rather a blank is
+    /// too many.
+    fn slipped(&self, index: usize) -> bool {
+        let opens = self
+            .out
+            .toks
+            .last()
+            .is_none_or(|it| matches!(it.kind, COLON | EQ | BLOCK_TEXT));
+        let key = matches!(self.lexed.kind(index), IDENT | STRING) && self.next_on_line(index) == COLON;
+        !(opens || key)
+    }
+
+    /// The column of the open block a dedented line belongs to.
+    fn nearest_level(&mut self, index: usize, col: u32, indent: TextRange) -> u32 {
+        let inner = self.levels.partition_point(|level| level.col < col);
+        let Some(above) = self.levels.get_mut(inner) else {
             return col;
+        };
+        if above.from <= col {
+            return above.col;
         }
+        let mut above = *above;
+        let below = self.levels.get(inner.wrapping_sub(1)).map_or(0, |it| it.col);
+        let (near, far) = (above.from - col, col - below);
+        // Half-way a property belongs to the properties above. A statement is more likely one that got a blank too many.
+        let deeper = near < far || near == far && self.is_property(index);
+        // Of two lines that differ the one an odd number of blanks deep slipped.
+        let slipped = match above.first {
+            Some(first) if deeper && (above.col - below) % 2 == 1 && far % 2 == 0 => Some(first),
+            _ => None,
+        };
         self.out.errors.push(SyntaxError {
-            kind: SyntaxErrorKind::BadDedent,
-            range: indent,
+            kind: SyntaxErrorKind::BadDedent {
+                first: slipped.is_some(),
+            },
+            range: slipped.unwrap_or(indent),
         });
-        let below = self.levels.get(inner.wrapping_sub(1)).copied().unwrap_or(0);
-        if above - col <= col - below { above } else { below }
+        if !deeper {
+            return below;
+        }
+        above.from = col;
+        self.levels[inner] = above;
+        above.col
     }
 
     /// Closes all blocks deeper than a column.
     fn dedent(&mut self, col: u32) {
         let mut taken = 0;
-        while let Some(level) = self.levels.pop_if(|level| *level > col && *level > 0) {
-            while self.comments.get(taken).is_some_and(|(_, col)| *col >= level) {
+        while let Some(level) = self.levels.pop_if(|level| level.col > col && level.col > 0) {
+            while self
+                .comments
+                .get(taken)
+                .is_some_and(|(_, col)| *col >= level.from)
+            {
                 taken += 1;
             }
             let raw = match taken {
@@ -248,20 +324,91 @@ impl State<'_> {
         self.brackets.clear();
     }
 
+    /// Whether a line shows that the bracket it is in was never closed.
+    fn ends_brackets(&mut self, index: usize, col: u32, in_braces: bool) -> bool {
+        if col <= self.line_col {
+            return self.begins_statement(index, in_braces)
+                || (in_braces
+                    && (self.is_property(index) || self.begins_statement(index, false))
+                    && self.never_closed(index));
+        }
+        // The body of a construct whose first line holds the bracket; a string that isn't closed has taken its colon.
+        let header = self.out.toks.last().is_some_and(|it| match it.kind {
+            COLON => true,
+            STRING => !crate::text::is_terminated(STRING, self.lexed.text(self.text, it.raw as usize)),
+            _ => false,
+        });
+        header && self.begins_statement(index, false) && self.never_closed(index)
+    }
+
+    /// Whether the outermost open bracket is still open where a statement begins no deeper than its line.
+    fn never_closed(&mut self, from: usize) -> bool {
+        let outermost = self.brackets.first().map_or(0, |(_, index)| index);
+        if let Some((known, unclosed)) = self.unclosed
+            && known == outermost
+        {
+            return unclosed;
+        }
+        let mut open = self.brackets.clone();
+        let mut unclosed = true;
+        let mut decided = false;
+        let mut line = None;
+        for index in from..self.lexed.len() {
+            let kind = self.lexed.kind(index);
+            match kind {
+                WHITESPACE => {
+                    if let Some((col, _)) = self.column(index) {
+                        line = Some(col);
+                    }
+                    continue;
+                }
+                COMMENT | BOM => continue,
+                L_PAREN | L_BRACK | L_BRACE => open.push(kind, index),
+                R_PAREN | R_BRACK | R_BRACE => {
+                    open.close(kind);
+                }
+                _ => {}
+            }
+            let Some((innermost, _)) = open.last() else {
+                unclosed = false;
+                break;
+            };
+            let first = line.take();
+            if first.is_some_and(|col| col <= self.line_col)
+                && self.begins_statement(index, innermost == L_BRACE)
+            {
+                decided = true;
+                break;
+            }
+        }
+        // Where the text isn't known to its end, neither is the answer; nothing behind the bracket is used then.
+        let known = !unclosed || decided || self.lexed.start(self.lexed.len()) == self.text.len();
+        self.unclosed = Some((outermost, unclosed && known));
+        unclosed && known
+    }
+
+    /// Kind of the token behind another, blanks left out; EOF at the end of the line.
+    fn next_on_line(&self, index: usize) -> SyntaxKind {
+        match self.lexed.kind(index + 1) {
+            WHITESPACE if self.column(index + 1).is_some() => EOF,
+            WHITESPACE => self.lexed.kind(index + 2),
+            kind => kind,
+        }
+    }
+
+    /// Whether a line begins with a property everybody knows.
+    fn is_property(&self, index: usize) -> bool {
+        self.lexed.kind(index) == IDENT
+            && self.next_on_line(index) == COLON
+            && prose_model::vocabulary::property(self.lexed.text(self.text, index)).is_some()
+    }
+
     /// Whether a line inside brackets is so clearly a statement, or a property, that the bracket must be unclosed.
     fn begins_statement(&self, index: usize, in_braces: bool) -> bool {
         if self.lexed.kind(index) != IDENT {
             return false;
         }
-        let mut next = index + 1;
-        if self.lexed.kind(next) == WHITESPACE {
-            next += if self.column(next).is_some() {
-                self.lexed.len()
-            } else {
-                1
-            };
-        }
-        let next = self.lexed.kind(next);
+        let next = self.next_on_line(index);
         let word = self.lexed.text(self.text, index);
         if next == EQ {
             return true;
@@ -295,7 +442,7 @@ impl State<'_> {
 }
 
 /// Open brackets, each with an index of the caller's.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Brackets {
     open: Vec<(SyntaxKind, usize)>,
     /// How many of each kind are open, so that a closer that fits none is known without a search.

@@ -173,6 +173,12 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Kind of the token before the current one; keywords are IDENT.
+    pub(crate) fn last_kind(&self) -> SyntaxKind {
+        let before = self.pos.checked_sub(1).and_then(|it| self.toks.get(it));
+        before.map_or(EOF, |it| it.kind)
+    }
+
     /// Range from a position to the last token taken.
     pub(crate) fn range_since(&self, start: usize) -> TextRange {
         match self.toks[start.min(self.toks.len())..self.pos.min(self.toks.len())]

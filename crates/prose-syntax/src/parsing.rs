@@ -165,9 +165,49 @@ fn part(
         }
     }
     found.sort_by_key(|it| (it.range.start(), it.range.end()));
+    one_error_a_line(text, &mut found);
     let offset = size(scan.from());
     errors.extend(found.into_iter().map(|it| SyntaxError {
         range: it.range + offset,
         ..it
     }));
+}
+
+/// Of the errors of one line that can follow from each other keeps the one that says most: a string, discretion or bracket
+/// that isn't closed, else the first.
+fn one_error_a_line(text: &str, errors: &mut Vec<SyntaxError>) {
+    let mut line_end = 0;
+    let mut kept: Option<usize> = None;
+    let mut drop = Vec::new();
+    for (index, error) in errors.iter().enumerate() {
+        let Some(weight) = error.kind.weight() else {
+            continue;
+        };
+        let start = usize::from(error.range.start());
+        match kept {
+            Some(best) if start <= line_end => {
+                let better = errors[best].kind.weight() < Some(weight);
+                drop.push(if better { best } else { index });
+                if better {
+                    kept = Some(index);
+                }
+            }
+            _ => {
+                line_end = memchr::memchr2(b'\n', b'\r', &text.as_bytes()[start..])
+                    .map_or(text.len(), |it| start + it);
+                kept = Some(index);
+            }
+        }
+    }
+    if drop.is_empty() {
+        return;
+    }
+    drop.sort_unstable();
+    let (mut index, mut next) = (0, 0);
+    errors.retain(|_| {
+        let dropped = drop.get(next) == Some(&index);
+        next += usize::from(dropped);
+        index += 1;
+        !dropped
+    });
 }

@@ -254,6 +254,8 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
     let operand = starts_expr(next) && !is_operator_word(p.kw(1));
     // The colon is missing, but a block follows: clearly the construct.
     let block = next == NEWLINE && p.nth(2) == INDENT && !ctx.header;
+    // What stands between the word and its colon is missing.
+    let colon_block = colon && p.nth(2) == NEWLINE && p.nth(3) == INDENT;
     match p.kw(0) {
         TRUE_KW | FALSE_KW | NULL_KW => literal(p, ctx),
         SESSION_KW | RESUME_KW if colon || at_session(p, ctx) => session::session(p, ctx),
@@ -264,10 +266,17 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
         }
         FOR_KW if next == IDENT && (!is_operator_word(p.kw(1)) || p.at_statement_start()) => for_expr(p),
         REPEAT_KW if operand && !matches!(next, MINUS | L_BRACK) => repeat_expr(p),
-        LOOP_KW if colon || block || next == L_PAREN || matches!(p.kw(1), UNTIL_KW | WHILE_KW | AS_KW) => {
+        LOOP_KW
+            if colon
+                || block
+                || matches!(next, L_PAREN | DISCRETION)
+                || matches!(p.kw(1), UNTIL_KW | WHILE_KW | AS_KW) =>
+        {
             loop_expr(p)
         }
-        IF_KW if operand && next != L_BRACE => if_expr(p),
+        IF_KW if operand && next != L_BRACE || colon_block => if_expr(p),
+        CHOICE_KW if colon_block => choice_expr(p),
+        REPEAT_KW if colon_block => repeat_expr(p),
         CHOICE_KW if matches!(next, DISCRETION | STRING | TRIPLE_STRING) || next == IDENT && operand => {
             choice_expr(p)
         }
@@ -340,6 +349,11 @@ fn for_expr(p: &mut Parser<'_>) -> Completed {
 /// From `for` on.
 fn for_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     p.bump_kw();
+    for_names(p, m)
+}
+
+/// From behind `for` on.
+pub(super) fn for_names(p: &mut Parser<'_>, m: Marker) -> Completed {
     if p.at_kw(IN_KW) && p.kw(1) != IN_KW && p.nth(1) != COMMA {
         p.expected("the item's name", "`for`");
     } else {
@@ -379,6 +393,11 @@ fn repeat_expr(p: &mut Parser<'_>) -> Completed {
 fn loop_expr(p: &mut Parser<'_>) -> Completed {
     let m = p.start();
     p.bump_kw();
+    loop_rest(p, m)
+}
+
+/// From behind `loop` on.
+pub(super) fn loop_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     loop_parts(p, false);
     construct_body(p, "`loop`");
     m.complete(p, LOOP_EXPR)
@@ -397,6 +416,12 @@ fn loop_parts(p: &mut Parser<'_>, conditioned: bool) {
                 if expr(p, HEADER).is_none() {
                     missing(p, "a condition", "`until`/`while`");
                 }
+                1
+            }
+            DISCRETION if !seen_condition => {
+                seen_condition = true;
+                p.expected("`until` or `while`", "`loop`");
+                expr(p, HEADER);
                 1
             }
             L_PAREN => {
@@ -418,7 +443,7 @@ fn loop_parts(p: &mut Parser<'_>, conditioned: bool) {
 }
 
 /// Whether a clause with one of these words follows, on the next line of the same block. Takes the line end before it.
-fn at_clause(p: &mut Parser<'_>, words: &[SyntaxKind]) -> Option<SyntaxKind> {
+pub(super) fn at_clause(p: &mut Parser<'_>, words: &[SyntaxKind]) -> Option<SyntaxKind> {
     let ahead = usize::from(p.at(NEWLINE));
     let kw = p.kw(ahead);
     if !words.contains(&kw) {
@@ -443,6 +468,11 @@ fn at_clause(p: &mut Parser<'_>, words: &[SyntaxKind]) -> Option<SyntaxKind> {
 fn if_expr(p: &mut Parser<'_>) -> Completed {
     let m = p.start();
     condition(p, "`if`");
+    if_rest(p, m)
+}
+
+/// From behind the condition of `if` on.
+pub(super) fn if_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     construct_body(p, "the condition");
     let mut seen_else = false;
     while let Some(kw) = at_clause(p, &[ELIF_KW, ELSE_KW]) {
@@ -485,6 +515,11 @@ fn condition(p: &mut Parser<'_>, after: &'static str) {
 fn choice_expr(p: &mut Parser<'_>) -> Completed {
     let m = p.start();
     condition(p, "`choice`");
+    choice_rest(p, m)
+}
+
+/// From behind the criterion of `choice` on.
+pub(super) fn choice_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     let colon = colon(p, "the criterion");
     if p.at(NEWLINE) && p.nth(1) == INDENT {
         p.bump();
@@ -526,7 +561,7 @@ fn options(p: &mut Parser<'_>) {
             EOF => return,
             _ if strays.skip(p) => {}
             DEDENT => return,
-            IDENT if p.at_kw(OPTION_KW) && p.nth(1) != EQ => {
+            IDENT | STRING if p.at_kw(OPTION_KW) && p.nth(1) != EQ || p.at(STRING) && p.nth(1) == COLON => {
                 option(p);
                 if !p.at_line_end() {
                     p.unexpected("the end of the line");
@@ -557,7 +592,13 @@ fn options(p: &mut Parser<'_>) {
 /// CHOICE_OPTION
 fn option(p: &mut Parser<'_>) {
     let m = p.start();
-    p.bump_kw();
+    if p.at(STRING) {
+        p.error(SyntaxErrorKind::MissingWord {
+            form: "`option \"…\":`",
+        });
+    } else {
+        p.bump_kw();
+    }
     if expr(p, HEADER).is_none() {
         missing(p, "a label such as `\"…\"`", "`option`");
     }
@@ -570,9 +611,28 @@ fn try_expr(p: &mut Parser<'_>) -> Completed {
     let m = p.start();
     p.bump_kw();
     construct_body(p, "`try`");
-    while at_clause(p, &[CATCH_KW]).is_some() {
+    try_clauses(p);
+    m.complete(p, TRY_EXPR)
+}
+
+/// CATCH_CLAUSE* FINALLY_CLAUSE*; says whether there was any.
+pub(super) fn try_clauses(p: &mut Parser<'_>) -> bool {
+    let from = p.pos();
+    loop {
+        // `as err:` can only be a clause without its word.
+        let wordless = p.at(NEWLINE) && p.kw(1) == AS_KW && p.nth(2) == IDENT && p.nth(3) == COLON;
+        if wordless {
+            p.bump();
+            p.error(SyntaxErrorKind::MissingWord {
+                form: "`catch as err:`",
+            });
+        } else if at_clause(p, &[CATCH_KW]).is_none() {
+            break;
+        }
         let clause = p.start();
-        p.bump_kw();
+        if !wordless {
+            p.bump_kw();
+        }
         if !as_name(p) && p.at(IDENT) {
             p.error(SyntaxErrorKind::CatchWithoutAs);
             name(p, "a name", "`catch`");
@@ -586,7 +646,7 @@ fn try_expr(p: &mut Parser<'_>) -> Completed {
         construct_body(p, "`finally`");
         clause.complete(p, FINALLY_CLAUSE);
     }
-    m.complete(p, TRY_EXPR)
+    p.pos() > from
 }
 
 /// PIPE_OP, at `|`
@@ -619,7 +679,11 @@ fn pipe_op(p: &mut Parser<'_>, ctx: Ctx) {
     }
     let takes_body = op != CHUNKS_KW && (known || p.at(COLON));
     if takes_body && !ctx.header {
-        if p.eat(COLON) {
+        let colon = p.eat(COLON);
+        if !colon {
+            p.expected("`:` and what to do with each item", "the operation");
+        }
+        if colon || p.at(NEWLINE) && p.nth(1) == INDENT {
             body(
                 p,
                 Ctx {
@@ -627,8 +691,6 @@ fn pipe_op(p: &mut Parser<'_>, ctx: Ctx) {
                     ..PLAIN
                 },
             );
-        } else {
-            p.expected("`:` and what to do with each item", "the operation");
         }
     }
     m.complete(p, PIPE_OP);

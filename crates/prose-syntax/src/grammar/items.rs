@@ -4,7 +4,7 @@ use super::{PLAIN, as_name, body, colon, expr, modifier_list, name, param_list, 
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
-    parser::{Parser, is_line_end},
+    parser::{Marker, Parser, is_line_end},
 };
 
 /// Parses the statement whose word is current. `false` when the word begins an expression.
@@ -179,6 +179,11 @@ fn agent_def(p: &mut Parser<'_>) {
 fn block_def(p: &mut Parser<'_>) {
     let m = p.start();
     p.bump_kw();
+    block_rest(p, m);
+}
+
+/// From behind `block` on.
+pub(super) fn block_rest(p: &mut Parser<'_>, m: Marker) {
     name(p, "a name", "`block`");
     if p.at(L_PAREN) {
         // Only modifiers: `block f (max_depth: 50):`

@@ -4,7 +4,7 @@ use super::{Ctx, PLAIN, StrayBlocks, bare_name, expr, skip_line, skip_rest, stmt
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
-    parser::{Completed, Parser},
+    parser::{Completed, Parser, is_line_end},
 };
 
 /// Whether the current word begins a property rather than a statement: `do:`, `parallel:` … are statements.
@@ -21,9 +21,32 @@ pub(super) fn at_block(p: &Parser<'_>) -> bool {
     p.at(NEWLINE)
         && p.nth(1) == INDENT
         && (at_property(p, 2)
+            // A key is missing.
+            || (p.nth(2) == COLON && !is_line_end(p.nth(3)))
             || (p.nth(2) == IDENT
                 && prose_model::vocabulary::property(p.text(2)).is_some()
                 && p.nth(3) != EQ))
+}
+
+/// Whether indented properties follow, the first of which has a name that is known.
+pub(super) fn at_known_block(p: &Parser<'_>) -> bool {
+    p.at(NEWLINE) && p.nth(1) == INDENT && known_at(p, 2)
+}
+
+/// Whether a property whose name is known begins at a token ahead.
+pub(super) fn known_at(p: &Parser<'_>, ahead: usize) -> bool {
+    at_property(p, ahead) && prose_model::vocabulary::property(p.text(ahead)).is_some()
+}
+
+/// Indented properties that belong to nothing, at INDENT; reported once.
+pub(super) fn stray_block(p: &mut Parser<'_>) {
+    let m = p.start_block();
+    p.bump();
+    p.error(SyntaxErrorKind::PropertyOutside {
+        key: p.text(0).to_owned(),
+    });
+    super::skip_block(p);
+    m.complete(p, ERROR);
 }
 
 /// Whether a property follows on the same line.
@@ -58,6 +81,8 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
         return false;
     }
     let mut strays = StrayBlocks::default();
+    // Of lines that are no properties only the first is reported.
+    let mut reported = false;
     loop {
         match p.current() {
             EOF => break,
@@ -83,7 +108,8 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
                             },
                             rowan::TextRange::empty(range.end()),
                         );
-                    } else {
+                    } else if !reported {
+                        reported = true;
                         p.unexpected("a property such as `prompt: \"…\"`");
                     }
                     let m = p.start();
@@ -224,7 +250,7 @@ fn nested_value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
         block.complete(p, DASH_LIST);
         return true;
     }
-    if matches!(p.nth(2), IDENT | STRING) && p.nth(3) == COLON {
+    if p.nth(2) == COLON || matches!(p.nth(2), IDENT | STRING) && p.nth(3) == COLON {
         if key == "context" {
             let range = p.range_since(p.pos().saturating_sub(2));
             p.error_at(SyntaxErrorKind::ContextLines, range);

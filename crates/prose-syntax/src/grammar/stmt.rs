@@ -1,7 +1,8 @@
 //! Statements.
 
 use super::{
-    Ctx, PLAIN, StrayBlocks, body, colon, expr, items, name, name_ref, property, skip_line, skip_rest,
+    Ctx, PLAIN, StrayBlocks, body, colon, expr, items, name, name_ref, property, recover, skip_clauses,
+    skip_line, skip_rest,
 };
 use crate::{
     SyntaxErrorKind,
@@ -15,6 +16,7 @@ pub(super) fn statements(p: &mut Parser<'_>, root: bool) {
     loop {
         match p.current() {
             EOF => return,
+            INDENT if property::known_at(p, 1) => property::stray_block(p),
             _ if strays.skip(p) => {}
             DEDENT if root => p.bump(),
             DEDENT => return,
@@ -66,15 +68,30 @@ pub(super) fn statement(p: &mut Parser<'_>, ctx: Ctx) {
                 return;
             }
         } else if p.nth(1) == COLON {
-            misspelled_or_property(p);
+            if !recover::headless(p) {
+                misspelled_or_property(p);
+            }
             return;
         }
+        if !p.kw(0).is_keyword() || matches!(p.kw(0), UNTIL_KW | WHILE_KW) {
+            let may = matches!(p.nth(1), L_PAREN | COMMA | DISCRETION) || p.kw(1) == IN_KW;
+            if may && recover::headless(p) {
+                return;
+            }
+        }
+    } else if matches!(p.current(), COLON | L_PAREN) && recover::headless(p) {
+        return;
     }
     let before = p.pos();
+    let start = p.range().start();
     let m = p.start();
     match expr::statement_expr(p, ctx) {
         Some(target) if p.at(EQ) && is_target(target) => assign(p, m),
         Some(first) => {
+            if matches!(p.current(), COLON | NEWLINE) && recover::headless_rest(p, first, start).is_some() {
+                m.complete(p, EXPR_STMT);
+                return;
+            }
             // Two values in a row: the first is a word we don't know.
             if first.kind == NAME_REF
                 && p.pos() == before + 1
@@ -85,6 +102,10 @@ pub(super) fn statement(p: &mut Parser<'_>, ctx: Ctx) {
             } else {
                 m.complete(p, EXPR_STMT);
             }
+        }
+        None if p.at(EQ) => {
+            p.error(SyntaxErrorKind::MissingWord { form: "`name = …`" });
+            assign(p, m);
         }
         None => {
             if p.at(ARROW) || p.at(PIPE) {
@@ -145,6 +166,7 @@ pub(super) fn value(p: &mut Parser<'_>, after: &'static str) {
         expr::statement_expr(p, PLAIN)
     };
     match found {
+        None if recover::headless_value(p) => {}
         None => expr::missing(p, "a value", after),
         Some(value) if value.kind == DISCRETION_EXPR => {
             let range = p.range_since(from);
@@ -263,6 +285,15 @@ fn not_a_statement(p: &mut Parser<'_>, word: usize) -> bool {
     true
 }
 
+/// Reports the current word as one that begins no statement.
+pub(super) fn wrong_word(p: &mut Parser<'_>) {
+    let word = p.text(0);
+    p.error(SyntaxErrorKind::NotAStatement {
+        word: word.to_owned(),
+        nearest: nearest(word),
+    });
+}
+
 /// What to write instead of a word that begins no statement.
 fn nearest(word: &str) -> Option<&'static str> {
     Some(match word {
@@ -300,7 +331,7 @@ fn nearest(word: &str) -> Option<&'static str> {
 }
 
 /// A statement word one or two letters away.
-fn closest(word: &str) -> Option<&'static str> {
+pub(super) fn closest(word: &str) -> Option<&'static str> {
     const WORDS: [(&str, &str); 24] = [
         ("session", "`session`"),
         ("resume", "`resume`"),
@@ -390,6 +421,7 @@ pub(super) fn misplaced(p: &mut Parser<'_>, after: &'static str) {
     if colon(p, "the clause") {
         body(p, PLAIN);
     }
+    skip_clauses(p);
     p.unmute();
     if p.at_line_end() {
         m.complete(p, ERROR);

@@ -73,7 +73,7 @@ fn one_bad_statement_damages_no_neighbour() {
     between("agent:", &["E005"]);
     between("agent a b:\n  model: x", &["E004"]);
     between("agent a\n  model: x", &["E005"]);
-    between("block f(:\n  session \"x\"", &["P105", "E004", "E005"]);
+    between("block f(:\n  session \"x\"", &["P105"]);
     for word in [
         "do",
         "parallel",
