@@ -197,15 +197,7 @@ impl<'a> Parser<'a> {
 
     /// Whether the last token is a string or discretion that is never closed.
     pub(crate) fn last_is_unterminated(&self) -> bool {
-        let last = self.last_range();
-        self.lexed.errors.iter().any(|error| {
-            last.contains_range(error.range)
-                && matches!(
-                    error.kind,
-                    SyntaxErrorKind::UnterminatedString { .. }
-                        | SyntaxErrorKind::UnterminatedDiscretion { .. }
-                )
-        })
+        !crate::text::is_terminated(self.last_kind(), self.last_text())
     }
 
     /// Index of the current token, to see whether anything was taken.
