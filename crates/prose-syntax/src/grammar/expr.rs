@@ -293,7 +293,8 @@ fn is_operator_word(kw: SyntaxKind) -> bool {
 /// `session` may be a variable.
 fn at_session(p: &Parser<'_>, ctx: Ctx) -> bool {
     match p.nth(1) {
-        STRING | TRIPLE_STRING | DISCRETION => true,
+        // What begins no token stands where the prompt should: quotes of another kind.
+        STRING | TRIPLE_STRING | DISCRETION | UNKNOWN => true,
         IDENT if is_operator_word(p.kw(1)) => false,
         IDENT => !ctx.header && (p.nth(2) == COLON || is_line_end(p.nth(2))),
         next if is_line_end(next) => p.at_statement_start(),

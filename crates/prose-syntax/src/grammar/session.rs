@@ -1,6 +1,6 @@
 //! `session` and `resume` in all their forms.
 
-use super::{Ctx, as_name, bare_name, colon, expr, modifier_list, name, name_ref, property};
+use super::{Ctx, as_name, bare_name, colon, expr, modifier_list, name, name_ref, property, skip_rest};
 use crate::{
     SessionForm, SyntaxErrorKind,
     SyntaxKind::*,
@@ -53,6 +53,11 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
             let m = p.start();
             bare_name(p);
             m.complete(p, ERROR);
+        }
+        UNKNOWN => {
+            p.unexpected("the prompt as a string");
+            reported = true;
+            skip_rest(p);
         }
         kind if super::expr::starts_expr(kind) => {
             p.unexpected("the prompt as a string");

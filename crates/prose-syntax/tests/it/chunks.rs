@@ -84,6 +84,7 @@ fn side_by_side_is_the_whole() {
         "session: a skills:\n- a\n",
         "repeat repeat a, b\n c\n=if x:\n",
         "a\r\rb\r\n\tc\nd",
+        "} -\n= 1\n",
     ] {
         check_concatenation(text);
     }
