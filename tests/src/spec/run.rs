@@ -343,9 +343,10 @@ impl Ran {
         bindings.into_values().collect::<Vec<_>>().join("\n")
     }
 
-    /// A file of the run's folder; the run's id in it reads `RUN`.
+    /// A file of the run's folder; the run's id, in its path and its text, reads `RUN`.
     fn file(&self, path: &str) -> String {
-        match std::fs::read_to_string(self.result.dir.join(path)) {
+        let path = path.replace("RUN", self.result.run_id.as_str());
+        match std::fs::read_to_string(self.result.dir.join(&path)) {
             Ok(text) => text.replace(self.result.run_id.as_str(), "RUN"),
             Err(error) => format!("the run has no file {path}: {error}"),
         }
