@@ -89,6 +89,8 @@ pub enum Role {
 pub struct Flags {
     /// `hints=off`: hints are not looked at.
     pub hints_off: bool,
+    /// `lints=on`: lints (codes `L…`) are looked at although none is announced.
+    pub lints_on: bool,
     /// `eol=crlf`, `eol=cr`: what its lines end with.
     pub eol: Option<&'static str>,
     /// `bom`: begins with a byte order mark.
@@ -314,6 +316,7 @@ fn role(info: &str) -> Result<(Role, Flags), String> {
             Some(("file", path)) => role = Some(Role::File(path.to_owned())),
             Some(("run", path)) => role = Some(Role::RunFile(path.to_owned())),
             Some(("hints", "off")) => flags.hints_off = true,
+            Some(("lints", "on")) => flags.lints_on = true,
             Some(("eol", "crlf")) => flags.eol = Some("\r\n"),
             Some(("eol", "cr")) => flags.eol = Some("\r"),
             _ if word == "bom" => flags.bom = true,

@@ -117,6 +117,21 @@ fn hints_count_unless_they_are_off() {
 }
 
 #[test]
+fn lints_count_where_one_is_announced_or_asked_for() {
+    let unused = "agent a:\n  model: opus\nagent b:\n  model: opus\nsession \"x\"\n";
+    check(&format!("~~~prose\n{unused}~~~\n"), expect![""]);
+    let announced = unused.replacen("agent a:", "agent a:  # hint: L401", 1);
+    check(
+        &format!("~~~prose\n{announced}~~~\n~~~prose lints=on\n{unused}~~~\n"),
+        expect![[r#"
+            6: unexpected hint L401: …
+            11: unexpected hint L401: …
+            13: unexpected hint L401: …
+        "#]],
+    );
+}
+
+#[test]
 fn files_beside_a_program_are_checked_too() {
     check(
         "~~~prose file=lib/a.prose\nsession: nobody\n~~~\n~~~prose\nuse \"lib/a.prose\"\na()\n~~~\n",
