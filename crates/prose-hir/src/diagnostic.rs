@@ -22,7 +22,7 @@ pub struct Diagnostic {
     pub related: Vec<(FileId, TextRange, String)>,
     /// How an editor may show it.
     pub tags: Vec<Tag>,
-    /// A change that settles it, if there is an obvious one.
+    /// A change that the check itself knows of; [`crate::fixes`] gives it with all others.
     pub fix: Option<Fix>,
 }
 
@@ -42,16 +42,51 @@ pub struct Fix {
     pub title: String,
     /// Replacements, not overlapping.
     pub edits: Vec<(TextRange, String)>,
+    /// Whether it may be made unseen, together with others: it guesses nothing, and the program means the same after it.
+    pub automatic: bool,
 }
 
 impl Fix {
-    /// One replacement.
-    pub fn replace(title: impl Into<String>, range: TextRange, with: impl Into<String>) -> Fix {
+    /// Several replacements, for the author to decide on.
+    pub fn new(title: impl Into<String>, edits: Vec<(TextRange, String)>) -> Fix {
         Fix {
             title: title.into(),
-            edits: vec![(range, with.into())],
+            edits,
+            automatic: false,
         }
     }
+    /// One replacement, for the author to decide on.
+    pub fn replace(title: impl Into<String>, range: TextRange, with: impl Into<String>) -> Fix {
+        Fix::new(title, vec![(range, with.into())])
+    }
+    /// The same fix, to be made unseen as well.
+    pub fn automatic(mut self) -> Fix {
+        self.automatic = true;
+        self
+    }
+    /// The text with the replacements made.
+    pub fn apply(&self, text: &str) -> String {
+        apply(text, &self.edits)
+    }
+}
+
+/// A text with disjoint replacements made. What does not fit the text is left out.
+pub(crate) fn apply(text: &str, edits: &[(TextRange, String)]) -> String {
+    let mut sorted: Vec<&(TextRange, String)> = edits.iter().collect();
+    sorted.sort_by_key(|it| (it.0.start(), it.0.end()));
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut at = 0;
+    for (range, with) in sorted {
+        let (start, end) = (usize::from(range.start()), usize::from(range.end()));
+        let Some(before) = text.get(at..start).filter(|_| text.is_char_boundary(end)) else {
+            continue;
+        };
+        out.push_str(before);
+        out.push_str(with);
+        at = end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
 }
 
 /// A finding inside one chunk: ranges count from the chunk's start, so that it stays true when the chunk moves.

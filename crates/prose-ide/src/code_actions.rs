@@ -1,6 +1,6 @@
 //! Fixes that diagnostics bring, and Run: some editors show no lenses.
 
-use prose_hir::RootDatabase;
+use prose_hir::{FileId, RootDatabase};
 use prose_syntax::TextRange;
 
 use crate::types::{CodeAction, CodeActionKind, FileRange, TextEdit};
@@ -11,31 +11,28 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
         return Vec::new();
     };
     let range = TextRange::new(tree::clamp(&text, range.start()), tree::clamp(&text, range.end()));
-    let fixes = diagnostics::diagnostics(db, file)
-        .into_iter()
-        .filter_map(|found| {
-            // Touching is enough: the cursor stands behind a word as often as in it.
-            found.range.intersect(range)?;
-            let fix = found.fix?;
-            let edits = fix
-                .edits
-                .into_iter()
-                .map(|(range, insert)| TextEdit { range, insert })
-                .collect();
-            Some(CodeAction {
-                title: fix.title,
-                kind: CodeActionKind::QuickFix {
-                    code: found.code,
-                    diagnostic: found.range,
-                    edits,
-                    file,
-                },
-            })
-        });
     let mut actions: Vec<CodeAction> = Vec::new();
-    for fix in fixes {
-        if !actions.contains(&fix) {
-            actions.push(fix);
+    if let Some(source) = tree::source(db, file) {
+        // Touching is enough: the cursor stands behind a word as often as in it.
+        let touched = diagnostics::diagnostics(db, file)
+            .into_iter()
+            .filter(|it| it.range.intersect(range).is_some());
+        for found in touched {
+            for (index, fix) in prose_hir::fixes(db, source, &found).into_iter().enumerate() {
+                let action = CodeAction {
+                    title: fix.title,
+                    kind: CodeActionKind::QuickFix {
+                        code: found.code,
+                        diagnostic: found.range,
+                        preferred: index == 0,
+                        edits: edits(fix.edits),
+                        file,
+                    },
+                };
+                if !actions.contains(&action) {
+                    actions.push(action);
+                }
+            }
         }
     }
     if code_lens::first_executable(db, file).is_some() {
@@ -45,6 +42,24 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
         }));
     }
     actions
+}
+
+/// The automatic fixes of a file as one, and how many they are; of the codes that are wanted.
+pub(crate) fn fix_all(
+    db: &RootDatabase,
+    file: FileId,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Option<(Vec<TextEdit>, usize)> {
+    let source = tree::source(db, file)?;
+    let (all, count) = prose_hir::fix_all(db, source, wanted);
+    (!all.is_empty()).then(|| (edits(all), count))
+}
+
+fn edits(edits: Vec<(TextRange, String)>) -> Vec<TextEdit> {
+    edits
+        .into_iter()
+        .map(|(range, insert)| TextEdit { range, insert })
+        .collect()
 }
 
 #[cfg(test)]

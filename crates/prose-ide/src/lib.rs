@@ -165,6 +165,24 @@ impl Analysis {
         self.with(|db| code_lens::code_lenses(db, file))
     }
 
+    /// What settles a diagnostic, the best first.
+    pub fn fixes(&self, found: &Diagnostic) -> Cancellable<Vec<Fix>> {
+        self.with(|db| {
+            tree::source(db, found.file)
+                .map(|source| prose_hir::fixes(db, source, found))
+                .unwrap_or_default()
+        })
+    }
+
+    /// The automatic fixes of a file as one, of the codes that are wanted, and how many they are.
+    pub fn fix_all(
+        &self,
+        file: FileId,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Cancellable<Option<(Vec<TextEdit>, usize)>> {
+        self.with(|db| code_actions::fix_all(db, file, wanted))
+    }
+
     /// Fixes of diagnostics that touch the range, and Run for editors without lenses.
     pub fn code_actions(&self, range: FileRange) -> Cancellable<Vec<CodeAction>> {
         self.with(|db| code_actions::code_actions(db, range))

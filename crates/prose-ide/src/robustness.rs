@@ -86,8 +86,8 @@ fn check_range(text: &str, range: TextRange) {
 fn check_file(text: &str, analysis: &Analysis) {
     for found in analysis.diagnostics(FILE).unwrap() {
         check_range(text, found.range);
-        for (range, _) in found.fix.iter().flat_map(|it| &it.edits) {
-            check_range(text, *range);
+        for fix in analysis.fixes(&found).unwrap() {
+            fix.edits.iter().for_each(|it| check_range(text, it.0));
         }
     }
     fn symbols(text: &str, nodes: &[SymbolNode], outer: TextRange) {

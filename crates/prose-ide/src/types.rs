@@ -241,6 +241,8 @@ pub enum CodeActionKind {
         code: &'static str,
         /// The diagnostic's range.
         diagnostic: TextRange,
+        /// Whether it is the first choice for the diagnostic.
+        preferred: bool,
         /// Disjoint edits of `file`.
         edits: Vec<TextEdit>,
         /// The file.

@@ -1,6 +1,7 @@
 //! The checks. Those of a chunk are one query each; this file puts their findings into the file.
 
 mod clashes;
+mod fixes;
 mod names;
 mod near;
 mod props;
@@ -18,6 +19,8 @@ use crate::resolve::Resolver;
 use crate::scopes::{RefKind, Scopes};
 use crate::symbols::{ProgramScope, Site};
 use crate::{Chunk, Db, Diagnostic, FileState, SourceFile, Tag};
+
+pub use fixes::{fix_all, fixes};
 
 /// What the checks of a chunk look at.
 pub(crate) struct Context<'a> {
@@ -65,7 +68,7 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         body,
         scopes,
         program,
-        findings: syntax::findings(db, chunk, body, program),
+        findings: syntax::findings(body),
     };
     for range in &body.too_deep {
         let start = TextRange::empty(range.start());

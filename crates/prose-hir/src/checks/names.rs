@@ -246,7 +246,8 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
     if !declared {
         let text = format!("`{name}` is not declared: write `let {name} = …`");
         let at = TextRange::empty(used.range.start());
-        ctx.push(Finding::new("P243", used.range, text).fix(Fix::replace("Add `let`", at, "let ")));
+        let fix = Fix::replace("Add `let`", at, "let ");
+        ctx.push(Finding::new("P243", used.range, text).fix(fix));
         return;
     }
     let finding = match kind {
@@ -403,10 +404,7 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
         let range = TextRange::at(used.range.start() + TextSize::of(left), TextSize::of('-'));
         return Finding {
             message: format!("`{name}` is one name: to subtract write `{left} - {right}`"),
-            fix: Some(Fix {
-                title: format!("Write `{left} - {right}`"),
-                edits: vec![(range, " - ".into())],
-            }),
+            fix: Some(Fix::replace(format!("Write `{left} - {right}`"), range, " - ")),
             ..finding
         };
     }

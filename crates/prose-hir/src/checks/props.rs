@@ -293,13 +293,14 @@ fn skills(ctx: &mut Context<'_>, prop: &Property) {
             ExprKind::Text(_) | ExprKind::Name(_) => {
                 ctx.push(
                     Finding::new("P258", range, "`skills:` takes a list: put the name in brackets").fix(
-                        Fix {
-                            title: "Put it in brackets".into(),
-                            edits: vec![
+                        Fix::new(
+                            "Put it in brackets",
+                            vec![
                                 (prose_syntax::TextRange::empty(range.start()), "[".into()),
                                 (prose_syntax::TextRange::empty(range.end()), "]".into()),
                             ],
-                        },
+                        )
+                        .automatic(),
                     ),
                 );
                 skill(ctx, it);

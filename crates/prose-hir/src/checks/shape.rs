@@ -376,17 +376,25 @@ fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
         return;
     }
     for key in keys.iter().filter(|key| !symbols.outputs.contains(&key.name)) {
-        let known = symbols
-            .outputs
-            .iter()
-            .map(|it| it.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let text = format!(
-            "program `{}` has no output `{}`, so that this is null: it has {known}",
-            callee.name, key.name
+        let known: Vec<&str> = symbols.outputs.iter().map(|it| it.as_str()).collect();
+        let mut finding = Finding::new(
+            "E028",
+            key.range,
+            format!(
+                "program `{}` has no output `{}`, so that this is null",
+                callee.name, key.name
+            ),
         );
-        ctx.push(Finding::new("E028", key.range, text));
+        match super::near::nearest(&key.name, known.iter().copied()) {
+            Some(near) => {
+                finding.message.push_str(&format!(": did you mean `{near}`?"));
+                finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
+            }
+            None => finding
+                .message
+                .push_str(&format!(": it has {}", known.join(", "))),
+        }
+        ctx.push(finding);
     }
 }
 
@@ -415,7 +423,8 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
                     let text = "the strategy is called \"first\"";
                     let finding = Finding::new("P249", modifier.range, text);
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
-                    ctx.push(finding.fix(Fix::replace("Write \"first\"", value, "\"first\"")));
+                    let fix = Fix::replace("Write \"first\"", value, "\"first\"");
+                    ctx.push(finding.fix(fix.automatic()));
                 }
                 _ => unknown_modifier(
                     ctx,
@@ -428,11 +437,8 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
                 Some("collect") => {
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
                     let text = "the policy \"collect\" is called \"continue\"";
-                    ctx.push(Finding::new("P249", value, text).fix(Fix::replace(
-                        "Write \"continue\"",
-                        value,
-                        "\"continue\"",
-                    )));
+                    let fix = Fix::replace("Write \"continue\"", value, "\"continue\"");
+                    ctx.push(Finding::new("P249", value, text).fix(fix.automatic()));
                 }
                 _ => {
                     let value = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
@@ -509,10 +515,7 @@ fn swapped(ctx: &mut Context<'_>, it: &For) {
             (item.range, index.name.to_string()),
             (index.range, item.name.to_string()),
         ];
-        let fix = Fix {
-            title: "Swap the two".into(),
-            edits,
-        };
+        let fix = Fix::new("Swap the two", edits);
         ctx.push(Finding::new("P250", item.range.cover(index.range), text).fix(fix));
     }
 }

@@ -1,367 +1,143 @@
-//! Quick fixes for what the parser finds: each settles its finding and brings up no other.
+//! Quick fixes: each settles its finding, brings up no other, and keeps every comment; an automatic one keeps the meaning.
 
-use expect_test::{Expect, expect};
-use prose_hir::{Diagnostic, Fix};
-use test_fixture::Fixture;
+use std::collections::BTreeMap;
 
-use crate::support::{found, load};
+use prose_hir::{Change, Diagnostic, FileId, Fix, RootDatabase, bundle, diagnostics, fix_all, fixes};
+use prose_model::codes::Severity;
+use prose_syntax::{SyntaxKind, SyntaxNode};
 
-fn diagnostics(text: &str) -> Vec<Diagnostic> {
-    let fixture = Fixture {
-        files: vec![test_fixture::File {
-            path: "main.prose".into(),
-            text: text.into(),
-        }],
-        ..Fixture::parse("")
-    };
-    found(&load(&fixture), 0)
+use crate::fix_cases::{self, Case};
+
+/// A program that others can use.
+const LIB: &str = "input topic: \"What to look into\"\noutput report = session \"Look into {topic}\"\n";
+
+const MAIN: FileId = FileId(0);
+
+fn load(text: &str) -> RootDatabase {
+    let mut change = Change::new();
+    change.text(MAIN, "main.prose", text);
+    change.text(FileId(1), "lib.prose", LIB);
+    change.resolve(MAIN, vec![("lib.prose".into(), Some(FileId(1)))]);
+    let mut db = RootDatabase::default();
+    db.apply_change(change);
+    db
 }
 
-fn apply(text: &str, fix: &Fix) -> String {
-    let mut edits = fix.edits.clone();
-    edits.sort_by_key(|it| std::cmp::Reverse(it.0.start()));
-    let mut text = text.to_owned();
-    for (range, with) in edits {
-        text.replace_range(usize::from(range.start())..usize::from(range.end()), &with);
+fn found(db: &RootDatabase) -> Vec<Diagnostic> {
+    diagnostics(db, db.source(MAIN).unwrap())
+}
+
+fn fixes_of(db: &RootDatabase, it: &Diagnostic) -> Vec<Fix> {
+    fixes(db, db.source(MAIN).unwrap(), it)
+}
+
+fn comments(text: &str) -> Vec<String> {
+    let root: SyntaxNode = prose_syntax::parse(text).syntax();
+    root.descendants_with_tokens()
+        .filter(|it| it.kind() == SyntaxKind::COMMENT)
+        .map(|it| it.to_string())
+        .collect()
+}
+
+/// How often each is there.
+fn counted<T: Ord>(all: impl IntoIterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut out = BTreeMap::new();
+    for it in all {
+        *out.entry(it).or_default() += 1;
     }
-    text
+    out
 }
 
-fn codes(found: &[Diagnostic]) -> Vec<&'static str> {
-    let mut codes: Vec<_> = found.iter().map(|it| it.code).collect();
-    codes.sort_unstable();
-    codes
+fn counts(found: &[Diagnostic]) -> BTreeMap<&'static str, usize> {
+    counted(found.iter().map(|it| it.code))
 }
 
-/// Applies the fix of the first finding of a code. That finding must go and no other may come.
-#[track_caller]
-fn check(code: &str, text: &str, expect: Expect) {
-    let before = diagnostics(text);
-    let Some(target) = before.iter().find(|it| it.code == code) else {
-        panic!("no {code}: {before:#?}");
-    };
-    let fix = target.fix.as_ref().unwrap_or_else(|| panic!("{code} has no fix"));
-    let fixed = apply(text, fix);
-    expect.assert_eq(&fixed);
-    // Others may go with it: an agent that seemed unused is used now.
-    let mut allowed = codes(&before);
-    allowed.remove(allowed.iter().position(|it| *it == code).unwrap());
-    for code in codes(&diagnostics(&fixed)) {
-        let at = allowed.iter().position(|it| *it == code);
-        allowed.remove(at.unwrap_or_else(|| panic!("{code} in\n{fixed}")));
+/// The lowered program without places: what it means. None when it can't run.
+fn meaning(text: &str) -> Option<String> {
+    fn strip(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for key in ["src", "id", "files", "digest", "source"] {
+                    fields.remove(key);
+                }
+                fields.values_mut().for_each(strip);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
     }
+    let db = load(text);
+    let bundle = bundle(&db, db.source(MAIN).unwrap()).ok()?;
+    let mut value = serde_json::to_value(&*bundle).unwrap();
+    strip(&mut value);
+    Some(format!("{value:#}"))
+}
+
+/// What is wrong about a fix, if anything is.
+fn wrong(before: &str, target: &Diagnostic, all: &[Diagnostic], fix: &Fix) -> Option<String> {
+    let after = fix.apply(before);
+    if after == before {
+        return Some("changes nothing".into());
+    }
+    let now = found(&load(&after));
+    let (old, new) = (counts(all), counts(&now));
+    if new.get(target.code).copied().unwrap_or(0) >= old[target.code] {
+        return Some(format!("{} is still there", target.code));
+    }
+    for (code, count) in &new {
+        if *count > old.get(code).copied().unwrap_or(0) {
+            return Some(format!("{code} is new"));
+        }
+    }
+    let kept = counted(comments(&after));
+    let lost = counted(comments(before))
+        .into_iter()
+        .any(|(comment, count)| kept.get(&comment).copied().unwrap_or(0) < count);
+    if lost && !fix.title.ends_with("with its comments") {
+        return Some("a comment is lost".into());
+    }
+    if fix.automatic
+        && let Some(meant) = meaning(before)
+    {
+        let means = meaning(&after);
+        if means.as_ref() != Some(&meant) {
+            let means = means.unwrap_or_default();
+            let line = meant.lines().zip(means.lines()).find(|it| it.0 != it.1);
+            return Some(format!("means something else: {line:?}"));
+        }
+    }
+    None
 }
 
 #[test]
-fn characters() {
-    check(
-        "P102",
-        "do:\n\tsession \"a\"\n",
-        expect![[r#"
-        do:
-          session "a"
-    "#]],
-    );
-    check(
-        "P102",
-        "do:\n  do:\n  \tsession \"a\"\n  \tsession \"b\"\n",
-        expect![[r#"
-            do:
-              do:
-                session "a"
-              	session "b"
-        "#]],
-    );
-    check(
-        "P102",
-        "do:\n\t \tsession \"a\"\n",
-        expect![[r#"
-        do:
-            session "a"
-    "#]],
-    );
-    check(
-        "E002",
-        "session \"a\\d+ b\"\n",
-        expect![[r#"
-        session "a\\d+ b"
-    "#]],
-    );
-    check(
-        "E001",
-        "session \"a\nsession \"b\"\n",
-        expect![[r#"
-        session "a"
-        session "b"
-    "#]],
-    );
-    check(
-        "P221",
-        "session\u{a0}\"a\"\n",
-        expect![[r#"
-        session "a"
-    "#]],
-    );
-    check(
-        "P301",
-        "if **it\n  rains**:\n  session \"a\"\n",
-        expect![[r#"
-        if ***it
-          rains***:
-          session "a"
-    "#]],
-    );
-    check(
-        "P220",
-        "agent a:\n  persist: .notes/a/\nsession: a\n  prompt: \"x\"\n",
-        expect![[r#"
-            agent a:
-              persist: ".notes/a/"
-            session: a
-              prompt: "x"
-        "#]],
-    );
-    check(
-        "E005",
-        "use alice/research\n",
-        expect![[r#"
-        use "alice/research"
-    "#]],
-    );
-}
-
-#[test]
-fn words() {
-    check(
-        "P213",
-        "let x = 1\nif x == 1:\n  session \"a\"\nelse  if x == 2:\n  session \"b\"\n",
-        expect![[r#"
-            let x = 1
-            if x == 1:
-              session "a"
-            elif x == 2:
-              session "b"
-        "#]],
-    );
-    check(
-        "P214",
-        "try:\n  session \"a\"\ncatch err:\n  session \"b {err.message}\"\n",
-        expect![[r#"
-            try:
-              session "a"
-            catch as err:
-              session "b {err.message}"
-        "#]],
-    );
-    check(
-        "E004",
-        "let x = 1\nif x == 1&&x < 2:\n  session \"a\"\n",
-        expect![[r#"
-            let x = 1
-            if x == 1 and x < 2:
-              session "a"
-        "#]],
-    );
-    check(
-        "E004",
-        "let x = 1\nif x = 1:\n  session \"a\"\n",
-        expect![[r#"
-        let x = 1
-        if x == 1:
-          session "a"
-    "#]],
-    );
-    check(
-        "E004",
-        "sesion \"a\"\n",
-        expect![[r#"
-        session "a"
-    "#]],
-    );
-    check(
-        "E005",
-        "repeat 3\n  session \"a\"\n",
-        expect![[r#"
-        repeat 3:
-          session "a"
-    "#]],
-    );
-    check(
-        "E005",
-        "do\n  session \"a\"\n",
-        expect![[r#"
-        do:
-          session "a"
-    "#]],
-    );
-    check(
-        "E005",
-        "session \"a\"\n  retry 3\n",
-        expect![[r#"
-        session "a"
-          retry: 3
-    "#]],
-    );
-    check(
-        "P142",
-        "block f(depth):\n  do f(depth-1)\ndo f(1)\n",
-        expect![[r#"
-        block f(depth):
-          do f(depth - 1)
-        do f(1)
-    "#]],
-    );
-    check(
-        "P308",
-        "let n = 2\nloop (max: {n}):\n  session \"a\"\n",
-        expect![[r#"
-            let n = 2
-            loop (max: n):
-              session "a"
-        "#]],
-    );
-}
-
-#[test]
-fn sessions() {
-    const AGENT: &str = "agent a:\n  prompt: \"You are a.\"\n";
-    check(
-        "E003",
-        &format!("{AGENT}session a\n"),
-        expect![[r#"
-        agent a:
-          prompt: "You are a."
-        session: a
-    "#]],
-    );
-    check(
-        "P204",
-        "session: \"a\"\n",
-        expect![[r#"
-        session "a"
-    "#]],
-    );
-    check(
-        "P204",
-        "session \"a\":\n  retry: 2\n",
-        expect![[r#"
-        session "a"
-          retry: 2
-    "#]],
-    );
-    check(
-        "P204",
-        &format!("{AGENT}let x = session: a \"text\"\n  retry: 2\n"),
-        expect![[r#"
-            agent a:
-              prompt: "You are a."
-            let x = session: a
-              prompt: "text"
-              retry: 2
-        "#]],
-    );
-    check(
-        "P204",
-        &format!("{AGENT}do:\n  session: a \"text\"\n"),
-        expect![[r#"
-            agent a:
-              prompt: "You are a."
-            do:
-              session: a
-                prompt: "text"
-        "#]],
-    );
-    check(
-        "P204",
-        "session \"a\" (retry: 3, backoff: \"linear\")\n",
-        expect![[r#"
-            session "a"
-              retry: 3
-              backoff: "linear"
-        "#]],
-    );
-}
-
-#[test]
-fn names() {
-    check(
-        "P204",
-        "session \"a\" as x\n  retry: 2\noutput y = x\n",
-        expect![[r#"
-            let x = session "a"
-              retry: 2
-            output y = x
-        "#]],
-    );
-    check(
-        "P219",
-        "let x = session \"a\"\noutput y: x\n",
-        expect![[r#"
-        let x = session "a"
-        output y = x
-    "#]],
-    );
-}
-
-#[test]
-fn lists_and_bodies() {
-    check(
-        "P205",
-        "let a = session \"a\"\nlet b = session \"b\"\nsession \"c\"\n  context: a, b\n",
-        expect![[r#"
-            let a = session "a"
-            let b = session "b"
-            session "c"
-              context: [a, b]
-        "#]],
-    );
-    check(
-        "P209",
-        "agent a:\n  skills:\n    - \"x\"\n    - \"y\"\nsession: a\n  prompt: \"x\"\n",
-        expect![[r#"
-            agent a:
-              skills: ["x", "y"]
-            session: a
-              prompt: "x"
-        "#]],
-    );
-    check(
-        "P209",
-        "agent a:\n  skills:\n  - \"x\"\n  prompt: \"y\"\nsession: a\n",
-        expect![[r#"
-            agent a:
-              skills: ["x"]
-              prompt: "y"
-            session: a
-        "#]],
-    );
-    check(
-        "P210",
-        "agent a:\n  prompt: |\n    one\n    two\nsession: a\n",
-        expect![[r#"
-            agent a:
-              prompt: """
-                one
-                two
-              """
-            session: a
-        "#]],
-    );
-    check(
-        "P212",
-        "let x = [\"a\" \"b\"]\n",
-        expect![[r#"
-        let x = ["a", "b"]
-    "#]],
-    );
-    check(
-        "P305",
-        "if **it rains**: session \"a\"\n",
-        expect![[r#"
-        if **it rains**:
-          session "a"
-    "#]],
-    );
+fn every_fix_settles_its_finding_and_nothing_else() {
+    let mut bad = Vec::new();
+    for Case { code, before, after } in fix_cases::all() {
+        let db = load(before);
+        let all = found(&db);
+        let Some(target) = all.iter().find(|it| it.code == code) else {
+            bad.push(format!("no {code} in\n{before}{all:#?}"));
+            continue;
+        };
+        let fixes = fixes_of(&db, target);
+        let mut shown = String::new();
+        for fix in &fixes {
+            let automatic = if fix.automatic { " (automatic)" } else { "" };
+            shown.push_str(&format!("-- {}{automatic}\n{}", fix.title, fix.apply(before)));
+            if let Some(what) = wrong(before, target, &all, fix) {
+                bad.push(format!(
+                    "{code}, {}: {what}\n{before}--\n{}",
+                    fix.title,
+                    fix.apply(before)
+                ));
+            }
+        }
+        if fixes.is_empty() {
+            bad.push(format!("no fix for {code} in\n{before}"));
+        }
+        after.assert_eq(&shown);
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n====\n"));
 }
 
 /// Where the change would not be the whole of it, none is offered.
@@ -377,9 +153,10 @@ fn no_fix_by_half() {
         ("P210", "agent a:\n  prompt: |\n    one \\d\nsession: a\n"),
         ("P305", "else_ = [do: session \"a\"]\n"),
     ] {
-        let found = diagnostics(text);
+        let db = load(text);
+        let found = found(&db);
         let target = found.iter().find(|it| it.code == code);
         let target = target.unwrap_or_else(|| panic!("no {code} in {text}: {found:#?}"));
-        assert_eq!(target.fix, None, "{text}");
+        assert_eq!(fixes_of(&db, target), [], "{text}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod checks;
 mod codes;
+mod fix_cases;
 mod fixes;
 mod incremental;
 mod lowering;
