@@ -244,6 +244,35 @@ fn check_takes_folders_and_denies_warnings_on_request() {
 }
 
 #[test]
+fn check_fixes_what_needs_no_decision() {
+    let dir = workspace(&[
+        (
+            "p/a.prose",
+            "do: # two\r\n\tsession: \"a\"\r\n\tif **b**: session \"c\"\r\nsession: nobdy\r\n",
+        ),
+        ("p/b.prose", HELLO),
+        ("prose.toml", "[lint]\nP305 = \"off\"\n"),
+    ]);
+    let ran = prose(dir.path(), &["check", "--fix", "p"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("fixed 3 problems in 1 file"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("E007") && !ran.stdout.contains("P102"),
+        "{ran:?}"
+    );
+    let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(
+        text("p/a.prose"),
+        "do: # two\r\n  session \"a\"\r\n  if **b**: session \"c\"\r\nsession: nobdy\r\n"
+    );
+    assert_eq!(text("p/b.prose"), HELLO);
+    let entries = std::fs::read_dir(dir.path().join("p")).unwrap().count();
+    assert_eq!(entries, 2, "nothing else is left there");
+    let ran = prose(dir.path(), &["check", "--fix", "p"]);
+    assert!(ran.stderr.contains("nothing to fix without asking"), "{ran:?}");
+}
+
+#[test]
 fn explain_prints_a_page_and_rejects_unknown_codes() {
     let dir = workspace(&[]);
     let ran = prose(dir.path(), &["explain", "e007"]);

@@ -102,6 +102,9 @@ pub struct CheckArgs {
     /// Also show hints in text form
     #[arg(long)]
     pub hints: bool,
+    /// First make every fix that needs no decision, in place
+    #[arg(long)]
+    pub fix: bool,
 }
 
 /// Report formats.

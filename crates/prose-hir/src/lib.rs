@@ -25,7 +25,7 @@ mod semantic;
 mod symbols;
 mod vars;
 
-pub use checks::{diagnostics, fix_all, fixes};
+pub use checks::{diagnostics, fix_all, fix_code, fixes};
 pub use db::{
     Change, Db, EventCallback, FileContent, FileId, FileState, Resolutions, RootDatabase, chunk_at,
 };

@@ -153,7 +153,7 @@ fn check_place(text: &str, analysis: &Analysis, offset: usize) {
         range: TextRange::empty(position.offset),
     };
     for action in analysis.code_actions(range).unwrap() {
-        if let CodeActionKind::QuickFix { edits, .. } = action.kind {
+        if let CodeActionKind::QuickFix { edits, .. } | CodeActionKind::FixCode { edits, .. } = action.kind {
             edits.iter().for_each(|edit| check_range(text, edit.range));
         }
     }

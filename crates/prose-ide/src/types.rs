@@ -248,6 +248,15 @@ pub enum CodeActionKind {
         /// The file.
         file: FileId,
     },
+    /// Repairs what all diagnostics of one code in the file report.
+    FixCode {
+        /// The code.
+        code: &'static str,
+        /// Disjoint edits of `file`.
+        edits: Vec<TextEdit>,
+        /// The file.
+        file: FileId,
+    },
     /// Runs the file.
     Run(RunCommand),
 }

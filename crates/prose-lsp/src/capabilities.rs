@@ -7,7 +7,7 @@ use lsp_types::{
     WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
-use crate::handlers::RUN;
+use crate::handlers::{FIX_ALL, RUN};
 use crate::runs::COMMANDS;
 use crate::session::Session;
 
@@ -47,7 +47,7 @@ fn capabilities(session: &Session) -> ServerCapabilities {
         }),
         code_action_provider: Some(if session.action_literals {
             CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, RUN]),
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, FIX_ALL, RUN]),
                 ..CodeActionOptions::default()
             })
         } else {

@@ -223,6 +223,23 @@ impl Workspace {
         found
     }
 
+    /// What settles a finding, the best first.
+    pub fn fixes(&self, found: &Diagnostic) -> Vec<prose_hir::Fix> {
+        self.db
+            .source(found.file)
+            .map(|source| prose_hir::fixes(&self.db, source, found))
+            .unwrap_or_default()
+    }
+
+    /// The file's text with every automatic fix made, of the codes that are wanted, and how many they are; none when
+    /// nothing is to be fixed.
+    pub fn fixed(&self, file: FileId, wanted: &dyn Fn(&str) -> bool) -> Option<(String, usize)> {
+        let source = self.db.source(file)?;
+        let (edits, count) = prose_hir::fix_all(&self.db, source, wanted);
+        let fix = prose_hir::Fix::new("", edits);
+        (!fix.edits.is_empty()).then(|| (fix.apply(&self.text(file)), count))
+    }
+
     /// What the checks found, in every local file.
     pub fn all_diagnostics(&self) -> Vec<(FileId, Vec<Diagnostic>)> {
         self.files().map(|file| (file, self.diagnostics(file))).collect()

@@ -47,6 +47,9 @@ pub fn check(args: &CheckArgs) -> Exit {
         Ok(project) => project,
         Err(message) => return fail(&message),
     };
+    if args.fix && !fix(&root, &paths, &config) {
+        refused = true;
+    }
     let mut workspace = Workspace::new(&root);
     let mut checked: Vec<Checked> = Vec::new();
     for path in &paths {
@@ -79,6 +82,62 @@ pub fn check(args: &CheckArgs) -> Exit {
         Exit::Ok if summary.errors > 0 || denied => Exit::Failed,
         exit => exit,
     }
+}
+
+/// Makes the fixes that need no decision, in every file named, and says how many. `false` when a file can't be written; one
+/// that can't be read is reported by the check that follows.
+fn fix(root: &Path, paths: &[PathBuf], config: &Config) -> bool {
+    let mut workspace = Workspace::new(root);
+    let mut files: Vec<FileId> = Vec::new();
+    for path in paths {
+        if let Ok(file) = workspace.add(path)
+            && !files.contains(&file)
+        {
+            files.push(file);
+        }
+    }
+    // What is turned off is wanted as it is. The level asked about doesn't matter.
+    let on = |code: &str| config.severity(code, Severity::Warning).is_some();
+    let (mut changed, mut made, mut written) = (0, 0, true);
+    for file in files {
+        let Some((text, count)) = workspace.fixed(file, &on) else {
+            continue;
+        };
+        match replace(workspace.path(file), &text) {
+            Ok(()) => {
+                changed += 1;
+                made += count;
+            }
+            Err(error) => {
+                fail(&format!("can't write {}: {error}", workspace.display(file)));
+                written = false;
+            }
+        }
+    }
+    if made > 0 {
+        say(&format!(
+            "fixed {} in {}\n",
+            count(made, "problem"),
+            count(changed, "file")
+        ));
+    } else {
+        say("nothing to fix without asking\n");
+    }
+    written
+}
+
+/// Puts a new text in a file's place in one step, so that nobody ever reads half of it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|it| !it.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file()
+        .set_permissions(std::fs::metadata(path)?.permissions())?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
@@ -224,7 +283,7 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
                         "message": d.message,
                         "range": range_json(&workspace.text(d.file), d.range),
                         "related": related,
-                        "fixable": d.fix.is_some(),
+                        "fixable": !workspace.fixes(d).is_empty(),
                     })
                 })
                 .collect();

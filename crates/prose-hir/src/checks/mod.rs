@@ -20,7 +20,7 @@ use crate::scopes::{RefKind, Scopes};
 use crate::symbols::{ProgramScope, Site};
 use crate::{Chunk, Db, Diagnostic, FileState, SourceFile, Tag};
 
-pub use fixes::{fix_all, fixes};
+pub use fixes::{fix_all, fix_code, fixes};
 
 /// What the checks of a chunk look at.
 pub(crate) struct Context<'a> {

@@ -71,12 +71,16 @@ fn characters() -> Vec<Case> {
             session "a\\d+ b"
         "#]],
         ),
-        case("E002", "session \"it\\'s\"\n", expect![[r#"
-            -- Double the backslash (automatic)
-            session "it\\'s"
-            -- Remove the backslash
-            session "it's"
-        "#]]),
+        case(
+            "E002",
+            "session \"it\\'s\"\n",
+            expect![[r#"
+                -- Double the backslash
+                session "it\\'s"
+                -- Remove the backslash
+                session "it's"
+            "#]],
+        ),
         case(
             "E001",
             "session \"a\nsession \"b\"\n",

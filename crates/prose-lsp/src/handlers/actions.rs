@@ -4,7 +4,7 @@ use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Diagnostic, NumberOrString,
     TextEdit, WorkspaceEdit,
 };
-use prose_ide::{Cancellable, FileId, FileRange};
+use prose_ide::{Cancellable, FileId, FileRange, Severity};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, run_command};
@@ -12,6 +12,9 @@ use crate::main_loop::Snapshot;
 
 /// Kind of the actions that run the file.
 pub(crate) const RUN: CodeActionKind = CodeActionKind::new("source.run");
+
+/// Kind of the action that makes every fix that needs no decision.
+pub(crate) const FIX_ALL: CodeActionKind = CodeActionKind::new("source.fixAll.prose");
 
 /// `textDocument/codeLens`
 pub(crate) fn code_lenses(snapshot: &Snapshot, file: FileId) -> Cancellable<Result<Option<Vec<CodeLens>>>> {
@@ -41,6 +44,7 @@ pub(crate) fn code_actions(
         None => true,
         Some(kinds) => kinds.iter().any(|only| covers(only, kind)),
     };
+    let given = &params.context.diagnostics;
     let mut out = Vec::new();
     for action in found {
         match action.kind {
@@ -64,34 +68,31 @@ pub(crate) fn code_actions(
             prose_ide::CodeActionKind::QuickFix {
                 code,
                 diagnostic,
+                preferred,
                 edits,
                 file,
             } if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) => {
-                let Some(uri) = snapshot.documents.uri(file) else {
-                    continue;
-                };
                 let at = lines.range(diagnostic);
-                let solved = |d: &&Diagnostic| {
-                    d.range == at && d.code == Some(NumberOrString::String(code.to_owned()))
+                let solved = |d: &&Diagnostic| d.range == at && has_code(d, code);
+                let diagnostics: Vec<_> = given.iter().filter(solved).cloned().collect();
+                let edit = workspace_edit(snapshot, &lines, file, edits);
+                let Some(edit) = edit else { continue };
+                let action = CodeAction {
+                    title: action.title,
+                    kind: Some(CodeActionKind::QUICKFIX),
+                    diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
+                    edit: Some(edit),
+                    is_preferred: preferred.then_some(true),
+                    ..CodeAction::default()
                 };
-                let diagnostics: Vec<_> = params
-                    .context
-                    .diagnostics
-                    .iter()
-                    .filter(solved)
-                    .cloned()
-                    .collect();
-                let edits = edits
-                    .into_iter()
-                    .map(|e| TextEdit {
-                        range: lines.range(e.range),
-                        new_text: e.insert,
-                    })
-                    .collect();
-                let edit = WorkspaceEdit {
-                    changes: Some(HashMap::from([(uri, edits)])),
-                    ..WorkspaceEdit::default()
-                };
+                out.push(action.into());
+            }
+            prose_ide::CodeActionKind::FixCode { code, edits, file }
+                if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) =>
+            {
+                let diagnostics: Vec<_> = given.iter().filter(|d| has_code(d, code)).cloned().collect();
+                let edit = workspace_edit(snapshot, &lines, file, edits);
+                let Some(edit) = edit else { continue };
                 let action = CodeAction {
                     title: action.title,
                     kind: Some(CodeActionKind::QUICKFIX),
@@ -101,10 +102,61 @@ pub(crate) fn code_actions(
                 };
                 out.push(action.into());
             }
-            prose_ide::CodeActionKind::Run(_) | prose_ide::CodeActionKind::QuickFix { .. } => {}
+            prose_ide::CodeActionKind::Run(_)
+            | prose_ide::CodeActionKind::QuickFix { .. }
+            | prose_ide::CodeActionKind::FixCode { .. } => {}
         }
     }
+    // Only on request: it checks the file several times over.
+    if snapshot.session.action_literals && params.context.only.is_some() && wanted(&FIX_ALL) {
+        out.extend(fix_all(snapshot, &lines, file)?);
+    }
     Ok(Ok(Some(out)))
+}
+
+fn has_code(diagnostic: &Diagnostic, code: &str) -> bool {
+    matches!(&diagnostic.code, Some(NumberOrString::String(it)) if it == code)
+}
+
+/// All automatic fixes of codes that are not turned off.
+fn fix_all(snapshot: &Snapshot, lines: &Lines, file: FileId) -> Cancellable<Option<CodeActionOrCommand>> {
+    let on = |code: &str| snapshot.lint.severity(code, Severity::Warning).is_some();
+    let Some((edits, count)) = snapshot.analysis.fix_all(file, &on)? else {
+        return Ok(None);
+    };
+    let edit = workspace_edit(snapshot, lines, file, edits);
+    Ok(edit.map(|edit| {
+        CodeAction {
+            title: match count {
+                1 => "Fix the one problem that needs no decision".to_owned(),
+                _ => format!("Fix the {count} problems that need no decision"),
+            },
+            kind: Some(FIX_ALL),
+            edit: Some(edit),
+            ..CodeAction::default()
+        }
+        .into()
+    }))
+}
+
+fn workspace_edit(
+    snapshot: &Snapshot,
+    lines: &Lines,
+    file: FileId,
+    edits: Vec<prose_ide::TextEdit>,
+) -> Option<WorkspaceEdit> {
+    let uri = snapshot.documents.uri(file)?;
+    let edits = edits
+        .into_iter()
+        .map(|e| TextEdit {
+            range: lines.range(e.range),
+            new_text: e.insert,
+        })
+        .collect();
+    Some(WorkspaceEdit {
+        changes: Some(HashMap::from([(uri, edits)])),
+        ..WorkspaceEdit::default()
+    })
 }
 
 /// Kinds are hierarchical: `source` asks for `source.run`, too.

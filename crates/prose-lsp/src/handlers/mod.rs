@@ -8,7 +8,7 @@ mod program;
 mod view_text;
 mod watch;
 
-pub(crate) use actions::{RUN, code_actions, code_lenses};
+pub(crate) use actions::{FIX_ALL, RUN, code_actions, code_lenses};
 pub(crate) use completion::completion;
 pub(crate) use hover::hover;
 pub(crate) use navigation::{definition, document_symbols, references};

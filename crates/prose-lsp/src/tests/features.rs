@@ -271,6 +271,65 @@ async fn a_quick_fix_names_its_diagnostic_and_edits() {
 }
 
 #[tokio::test]
+async fn all_that_needs_no_decision_is_fixed_on_request() {
+    let literals = json!({ "textDocument": { "codeAction": { "codeActionLiteralSupport": {
+        "codeActionKind": { "valueSet": ["quickfix", "source"] } } } } });
+    let mut client = client(literals).await;
+    let text = "do:\n\tsession: \"a\"\n\tsession: \"b\"\n";
+    client.change(A, 2, json!([{ "text": text }])).await;
+    let diagnostics = client.diagnostics(A, 2).await;
+    let start = json!({ "line": 1, "character": 1 });
+    let ask = |only: Value| {
+        json!({
+            "textDocument": { "uri": A },
+            "range": { "start": start, "end": start },
+            "context": { "diagnostics": diagnostics, "only": only },
+        })
+    };
+    let all = client
+        .request("textDocument/codeAction", ask(json!(["source.fixAll"])))
+        .await
+        .unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    assert_eq!(all[0]["kind"], "source.fixAll.prose");
+    assert_eq!(all[0]["edit"]["changes"][A].as_array().unwrap().len(), 4);
+    let fixes = client
+        .request("textDocument/codeAction", ask(json!(["quickfix"])))
+        .await
+        .unwrap();
+    let shown: Vec<_> = fixes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let solved = it["diagnostics"].as_array().map_or(0, Vec::len);
+            (it["title"].as_str().unwrap(), it["isPreferred"] == true, solved)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("Indent with spaces", true, 1),
+            ("Remove `:`", true, 1),
+            ("Fix all 2 of P102 in this file", false, 2),
+            ("Fix all 2 of P204 in this file", false, 2),
+        ]
+    );
+    let unasked = client
+        .request("textDocument/codeAction", ask(json!(null)))
+        .await
+        .unwrap();
+    assert!(
+        unasked
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["kind"] != "source.fixAll.prose"),
+        "{unasked}"
+    );
+}
+
+#[tokio::test]
 async fn a_request_for_a_position_in_an_older_text_is_not_answered_wrongly() {
     let mut client = client(json!({})).await;
     for version in 2..100 {

@@ -54,6 +54,13 @@ pub fn fix_all(
     (pieces.edits(), made)
 }
 
+/// The automatic fixes of one code in a file, as edits that don't touch each other, with their number. One round only:
+/// cheap enough to be offered unasked, when there are not too many.
+pub fn fix_code(db: &dyn Db, file: SourceFile, code: &str) -> (Vec<(TextRange, String)>, usize) {
+    let fixes = round(db, file, &|it| it == code);
+    (fixes.concat(), fixes.len())
+}
+
 type Edits = Vec<(TextRange, String)>;
 
 /// The edits of the automatic fixes of a file that don't touch each other.

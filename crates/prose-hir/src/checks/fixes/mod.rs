@@ -19,7 +19,7 @@ use crate::diagnostic::apply;
 use crate::symbols::ProgramScope;
 use crate::{Chunk, Db, Diagnostic, FileState, Fix, SourceFile, queries};
 
-pub use all::fix_all;
+pub use all::{fix_all, fix_code};
 
 /// The changes that settle a finding of a file, the best first. Ranges are those of the file.
 pub fn fixes(db: &dyn Db, file: SourceFile, found: &Diagnostic) -> Vec<Fix> {
