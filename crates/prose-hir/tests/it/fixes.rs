@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prose_hir::{Change, Diagnostic, FileId, Fix, RootDatabase, bundle, diagnostics, fix_all, fixes};
-use prose_model::codes::Severity;
+use prose_hir::{Change, Diagnostic, FileId, Fix, RootDatabase, bundle, diagnostics, fixes};
 use prose_syntax::{SyntaxKind, SyntaxNode};
 
 use crate::fix_cases::{self, Case};

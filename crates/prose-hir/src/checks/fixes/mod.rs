@@ -95,7 +95,7 @@ impl<'a> At<'a> {
             program: queries::program_scope(db, file),
             index,
             start: *file.starts(db).get(index)?,
-            text: chunk.text(db),
+            text: chunk.text(db).into(),
             errors: parse.errors().to_vec(),
             root: parse.root(),
         })
