@@ -23,6 +23,8 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Report what is wrong with programs
     Check(CheckArgs),
+    /// Format programs in place
+    Fmt(FmtArgs),
     /// Explain a diagnostic code
     Explain {
         /// The code, as in `E007`
@@ -105,6 +107,20 @@ pub struct CheckArgs {
     /// First make every fix that needs no decision, in place
     #[arg(long)]
     pub fix: bool,
+}
+
+/// `prose fmt`.
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Files, or folders with `.prose` files
+    #[arg(required_unless_present = "stdin", conflicts_with = "stdin")]
+    pub paths: Vec<PathBuf>,
+    /// Change nothing: list the files that are not formatted, and exit with 1 if there are any
+    #[arg(long)]
+    pub check: bool,
+    /// Format standard input to standard output
+    #[arg(long)]
+    pub stdin: bool,
 }
 
 /// Report formats.

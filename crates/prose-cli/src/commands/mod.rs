@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod explain;
+pub mod fmt;
 pub mod lsp;
 pub mod run;
 
