@@ -4,7 +4,7 @@
 //! place in a table of a fixed size; whatever was there goes. So a lookup costs a few instructions, and the table needs no
 //! bound and no upkeep. Long texts are hardly ever equal and are not looked up at all.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ops::Range};
 
 use rowan::{GreenNode, GreenToken, NodeOrToken};
 
@@ -24,6 +24,8 @@ const FEW: usize = 3;
 /// Small parts of the trees built last.
 struct Cache {
     tokens: Vec<(TokenKey, Option<GreenToken>)>,
+    /// Tokens of one byte, each at its byte: most blanks and punctuation.
+    bytes: Vec<Option<GreenToken>>,
     /// Nodes all of whose children come from here themselves.
     nodes: Vec<Option<GreenNode>>,
 }
@@ -41,6 +43,7 @@ thread_local! {
     /// One for all trees of a thread: the parts of a file are parsed one by one, and they are much alike.
     static CACHE: RefCell<Cache> = RefCell::new(Cache {
         tokens: vec![(TokenKey::default(), None); PLACES],
+        bytes: vec![None; 256],
         nodes: vec![None; PLACES],
     });
 }
@@ -112,11 +115,21 @@ impl Builder<'_> {
         self.children.push((hash, NodeOrToken::Node(node)));
     }
 
-    /// The next token. `text` is UTF-8 if the bytes around are.
-    pub(crate) fn token(&mut self, kind: SyntaxKind, text: &str, from: usize, to: usize) {
-        let bytes = &text.as_bytes()[from..to];
+    /// The next token: a range of the text.
+    pub(crate) fn token(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) {
+        let bytes = &text.as_bytes()[range.clone()];
+        if let [byte] = bytes {
+            let hash = mix(kind as u64, u64::from(*byte)) | 1;
+            let slot = &mut self.cache.bytes[usize::from(*byte)];
+            let token = match slot {
+                Some(token) if token.kind() == kind.into() => token.clone(),
+                _ => slot.insert(GreenToken::new(kind.into(), &text[range])).clone(),
+            };
+            self.children.push((hash, NodeOrToken::Token(token)));
+            return;
+        }
         let Some(key) = TokenKey::new(kind, bytes) else {
-            let token = GreenToken::new(kind.into(), &text[from..to]);
+            let token = GreenToken::new(kind.into(), &text[range]);
             self.children.push((0, NodeOrToken::Token(token)));
             return;
         };
@@ -126,7 +139,7 @@ impl Builder<'_> {
             Some(token) if *old == key => token.clone(),
             _ => {
                 *old = key;
-                slot.insert(GreenToken::new(kind.into(), &text[from..to])).clone()
+                slot.insert(GreenToken::new(kind.into(), &text[range])).clone()
             }
         };
         self.children.push((hash, NodeOrToken::Token(token)));
@@ -134,7 +147,7 @@ impl Builder<'_> {
 }
 
 impl TokenKey {
-    /// `None` for long texts.
+    /// `None` for long texts, and for those of less than two bytes.
     fn new(kind: SyntaxKind, text: &[u8]) -> Option<TokenKey> {
         let word = |it: &[u8; 4]| u64::from(u32::from_le_bytes(*it));
         let text_words = match (text.first_chunk(), text.last_chunk()) {
@@ -144,9 +157,8 @@ impl TokenKey {
             (Some(_), _) => return None,
             _ => match (text.first_chunk(), text.last_chunk(), text) {
                 (Some(begin), Some(end), _) => [word(begin), word(end)],
-                (.., [only]) => [u64::from(*only), 0],
                 (.., [first, .., last]) => [u64::from(*first) | u64::from(*last) << 8, u64::from(text[1])],
-                _ => [0, 0],
+                _ => return None,
             },
         };
         Some(TokenKey {

@@ -51,6 +51,7 @@ pub(crate) fn build(
         flat: 0,
         reported: false,
         errors,
+        chain: Vec::new(),
     };
     sink.run(events);
 }
@@ -70,11 +71,12 @@ struct Sink<'a, 'b> {
     /// Whether the current top-level statement already has its error about depth.
     reported: bool,
     errors: &'a mut Vec<SyntaxError>,
+    /// A buffer.
+    chain: Vec<SyntaxKind>,
 }
 
 impl Sink<'_, '_> {
     fn run(mut self, events: &mut [Event]) {
-        let mut chain = Vec::new();
         for index in 0..events.len() {
             match events[index] {
                 Event::Nothing => {}
@@ -82,19 +84,8 @@ impl Sink<'_, '_> {
                     if !block {
                         self.trivia(self.end);
                     }
-                    let (mut at, mut distance) = (index, parent as usize);
-                    while distance > 0 {
-                        at += distance;
-                        match std::mem::replace(&mut events[at], Event::Nothing) {
-                            Event::Start { kind, parent, .. } => {
-                                chain.push(kind);
-                                distance = parent as usize;
-                            }
-                            _ => break,
-                        }
-                    }
-                    while let Some(kind) = chain.pop() {
-                        self.start(kind);
+                    if parent > 0 {
+                        self.parents(events, index, parent as usize);
                     }
                     self.start(kind);
                 }
@@ -104,6 +95,26 @@ impl Sink<'_, '_> {
             }
         }
         self.trivia(self.end);
+    }
+
+    /// Starts the nodes that came to surround the one at `index` later, outermost first.
+    fn parents(&mut self, events: &mut [Event], index: usize, distance: usize) {
+        let mut chain = std::mem::take(&mut self.chain);
+        let (mut at, mut distance) = (index, distance);
+        while distance > 0 {
+            at += distance;
+            match std::mem::replace(&mut events[at], Event::Nothing) {
+                Event::Start { kind, parent, .. } => {
+                    chain.push(kind);
+                    distance = parent as usize;
+                }
+                _ => break,
+            }
+        }
+        while let Some(kind) = chain.pop() {
+            self.start(kind);
+        }
+        self.chain = chain;
     }
 
     fn start(&mut self, kind: SyntaxKind) {
@@ -146,8 +157,11 @@ impl Sink<'_, '_> {
     }
 
     fn trivia(&mut self, until: usize) {
-        while self.raw < until && self.lexed.kind(self.raw).is_trivia() {
-            self.emit(self.lexed.kind(self.raw));
+        while self.raw < until {
+            match self.lexed.kinds().get(self.raw) {
+                Some(kind) if kind.is_trivia() => self.emit(*kind),
+                _ => return,
+            }
         }
     }
 
@@ -157,8 +171,7 @@ impl Sink<'_, '_> {
     }
 
     fn emit(&mut self, kind: SyntaxKind) {
-        let (from, to) = (self.lexed.start(self.raw), self.lexed.end(self.raw));
-        self.builder.token(kind, self.text, from, to);
+        self.builder.token(kind, self.text, self.lexed.span(self.raw));
         self.raw += 1;
     }
 }

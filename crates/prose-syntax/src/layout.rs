@@ -7,6 +7,8 @@
 //! Each added token carries an index into the raw tokens: trivia before it goes into the tree before the added token
 //! takes effect. So comments at the end of a block stay in it when they are as deep as the block.
 
+use std::ops::Range;
+
 use rowan::TextRange;
 
 use crate::{
@@ -95,8 +97,10 @@ impl State<'_> {
         let mut at_line_start = true;
         let mut col = 0;
         let mut indent = range(0, 0);
-        for index in 0..self.lexed.len() {
-            match self.lexed.kind(index) {
+        for (index, kind) in self.lexed.kinds().iter().copied().enumerate() {
+            match kind {
+                // The most frequent token of all.
+                WHITESPACE if !at_line_start && self.is_space(index) => {}
                 WHITESPACE => {
                     if let Some((c, r)) = self.column(index) {
                         (at_line_start, col, indent) = (true, c, r);
@@ -122,10 +126,14 @@ impl State<'_> {
         self.end();
     }
 
+    fn is_space(&self, index: usize) -> bool {
+        self.text.as_bytes().get(self.lexed.span(index)) == Some(b" ")
+    }
+
     /// Column of what follows a whitespace token with a line end in it, and the range of the indentation.
     fn column(&self, index: usize) -> Option<(u32, TextRange)> {
-        let (from, to) = (self.lexed.start(index), self.lexed.end(index));
-        let blank = &self.text.as_bytes()[from..to];
+        let Range { start: from, end: to } = self.lexed.span(index);
+        let blank = self.text.as_bytes().get(from..to)?;
         let start = from + blank.iter().rposition(|it| matches!(*it, b'\n' | b'\r'))? + 1;
         Some((width(&self.text[start..to]), range(start, to)))
     }

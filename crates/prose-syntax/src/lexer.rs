@@ -3,7 +3,7 @@
 //! Keywords are contextual, so the lexer knows only names. It decides where strings, discretions and `prompt: |`
 //! blocks end, because their content follows no other rule.
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::Range};
 
 use rowan::{TextRange, TextSize};
 
@@ -17,8 +17,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
     kinds: Vec<SyntaxKind>,
+    /// Where the tokens start, and where the last one ends.
     starts: Vec<u32>,
-    end: u32,
     pub(crate) errors: Vec<SyntaxError>,
     /// Tokens whose end was sought further on and not found: start of the token, and how far the lexer looked.
     /// [`LOOKED_TO_THE_END`] means that any later change may give the token another end.
@@ -41,7 +41,23 @@ impl Lexed {
     }
 
     pub(crate) fn start(&self, index: usize) -> usize {
-        self.starts.get(index).copied().unwrap_or(self.end) as usize
+        match self.starts.get(index).or(self.starts.last()) {
+            Some(start) => *start as usize,
+            None => 0,
+        }
+    }
+
+    /// Start and end of a token that exists.
+    pub(crate) fn span(&self, index: usize) -> Range<usize> {
+        match self.starts.get(index..index + 2) {
+            Some([from, to]) => *from as usize..*to as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// The kinds of all tokens.
+    pub(crate) fn kinds(&self) -> &[SyntaxKind] {
+        &self.kinds
     }
 
     pub(crate) fn end(&self, index: usize) -> usize {
@@ -49,7 +65,7 @@ impl Lexed {
     }
 
     pub(crate) fn text<'a>(&self, text: &'a str, index: usize) -> &'a str {
-        &text[self.start(index)..self.end(index)]
+        &text[self.span(index)]
     }
 
     pub(crate) fn range(&self, index: usize) -> TextRange {
@@ -104,7 +120,10 @@ pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed) {
             }
         }
     }
-    lexer.out.end = u32::try_from(lexer.pos).unwrap_or(u32::MAX);
+    lexer
+        .out
+        .starts
+        .push(u32::try_from(lexer.pos).unwrap_or(u32::MAX));
 }
 
 struct Lexer<'a> {
