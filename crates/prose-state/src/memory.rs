@@ -44,12 +44,6 @@ impl MemoryRoots {
         let stem = safe_file_name(&request.agent);
         let dir = match &request.persist {
             Persist::Execution => run.program(program)?.agents().join(&stem),
-            Persist::Path(path) if self.inside_run => {
-                // Agents that share a path share a memory, also here. No agent's name has an `=`.
-                run.path()
-                    .join("agents")
-                    .join(safe_file_name(&format!("path={path}")))
-            }
             Persist::Project | Persist::User if self.inside_run => {
                 namespaced(run.path(), &request.namespace).join(&stem)
             }
@@ -63,7 +57,17 @@ impl MemoryRoots {
                 let dir = namespaced(&root, &request.namespace).join(&stem);
                 self.confine(request, "~/.prose/agents", dir, &[root])?
             }
-            Persist::Path(path) => self.custom(request, path)?,
+            Persist::Path(path) => {
+                let dir = self.custom(request, path)?;
+                if self.inside_run {
+                    // Agents that share a path share a memory, also here. No agent's name has an `=`.
+                    run.path()
+                        .join("agents")
+                        .join(safe_file_name(&format!("path={path}")))
+                } else {
+                    dir
+                }
+            }
         };
         Ok(AgentMemory { dir, stem })
     }
@@ -401,10 +405,12 @@ mod tests {
         world.check(Persist::Project, "", "project/.prose/runs/r/agents/captain");
         world.check(Persist::User, "a--b", "project/.prose/runs/r/agents/a--b/captain");
         world.check(
-            Persist::Path("../up".into()),
+            Persist::Path("notes/old".into()),
             "",
-            "project/.prose/runs/r/agents/path=..%2Fup",
+            "project/.prose/runs/r/agents/path=notes%2Fold",
         );
+        // What a real run refuses is refused here too.
+        world.refused("../up", "must not contain `..`");
     }
 
     #[test]

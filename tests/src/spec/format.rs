@@ -1,7 +1,7 @@
 //! What holds for every program: it parses without loss, and formatting keeps its meaning. What the formatter, the
 //! canonical form and the quick fixes make of it.
 
-use prose_hir::Diagnostic;
+use prose_hir::Fix;
 
 use super::Report;
 use super::page::Fence;
@@ -29,11 +29,11 @@ pub fn check_outcome(_program: &Fence, outcome: &Fence, form: Form, report: &mut
     report.fail(outcome.line, format!("{form:?} programs can't be compared yet"));
 }
 
-/// The program after the quick fix of every diagnostic that has one. Of two that overlap, the first counts.
-pub fn fixed(source: &str, found: &[Diagnostic]) -> String {
+/// The program after the first quick fix of every diagnostic that has one. Of two that overlap, the earlier counts.
+pub fn fixed(source: &str, fixes: &[Fix]) -> String {
     let mut edits: Vec<_> = Vec::new();
     let mut taken: Vec<prose_syntax::TextRange> = Vec::new();
-    for fix in found.iter().filter_map(|it| it.fix.as_ref()) {
+    for fix in fixes {
         let overlaps = fix.edits.iter().any(|(range, _)| {
             taken.iter().any(|other| {
                 other
