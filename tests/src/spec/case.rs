@@ -46,14 +46,18 @@ pub fn check(case: &Case, report: &mut Report) {
     let mut errors = false;
     for fence in case.programs() {
         let found = found(&loaded, fence, &config);
-        errors |= found.iter().any(|it| it.severity == Severity::Error);
+        let has_errors = found.iter().any(|it| it.severity == Severity::Error);
+        errors |= has_errors;
         match case.other(&Role::Diagnostics) {
             Some(list) if fence.role == Role::Program => {
                 diagnostics::check_list(fence, list, &found, report);
             }
             _ => diagnostics::check_comments(fence, &found, report),
         }
-        format::check(fence, report);
+        format::check_lossless(fence, report);
+        if !has_errors {
+            format::check_formatting(fence, dir.path(), name(fence), report);
+        }
     }
     if let Some(fixed) = case.other(&Role::Fixed) {
         let fixes: Vec<_> = found(&loaded, &case.main, &config)
@@ -86,12 +90,17 @@ fn config(root: &Path) -> Result<Config, String> {
     Config::load(root, Trust::Trusted, None, &environment).map_err(|error| error.to_string())
 }
 
-/// What the checks say about one program, with the severities that the project configures.
-fn found(loaded: &Loaded, fence: &Fence, config: &Config) -> Vec<Diagnostic> {
-    let name = match &fence.role {
+/// A program's path in its folder.
+fn name(fence: &Fence) -> &str {
+    match &fence.role {
         Role::File(name) => name.as_str(),
         _ => MAIN,
-    };
+    }
+}
+
+/// What the checks say about one program, with the severities that the project configures.
+fn found(loaded: &Loaded, fence: &Fence, config: &Config) -> Vec<Diagnostic> {
+    let name = name(fence);
     let file: Option<FileId> = loaded
         .workspace
         .files()

@@ -1,10 +1,14 @@
 //! What holds for every program: it parses without loss, and formatting keeps its meaning. What the formatter, the
 //! canonical form and the quick fixes make of it.
 
-use prose_hir::Fix;
+use std::path::Path;
 
-use super::Report;
+use prose_hir::Fix;
+use prose_project::Workspace;
+use serde_json::Value;
+
 use super::page::Fence;
+use super::{Report, compare};
 
 /// A rewriting of a whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +19,8 @@ pub enum Form {
     Canonical,
 }
 
-/// What holds for every program.
-pub fn check(fence: &Fence, report: &mut Report) {
+/// What holds for every program: nothing is lost by parsing it.
+pub fn check_lossless(fence: &Fence, report: &mut Report) {
     let source = fence.source();
     let parse = prose_syntax::parse(&source);
     if parse.syntax().to_string() != source {
@@ -24,9 +28,57 @@ pub fn check(fence: &Fence, report: &mut Report) {
     }
 }
 
+/// What holds for every program without errors: formatted, it is the same program, and formatted again the same text.
+/// `name` is its file in the folder `root`.
+pub fn check_formatting(fence: &Fence, root: &Path, name: &str, report: &mut Report) {
+    let source = fence.source();
+    let formatted = prose_fmt::format_text(&source);
+    if prose_fmt::format_text(&formatted) != formatted {
+        report.fail(
+            fence.line,
+            format!("formatting twice is not formatting once:\n{formatted}"),
+        );
+    }
+    if lowered(root, name, &formatted) != lowered(root, name, &source) {
+        report.fail(
+            fence.line,
+            format!("formatted, it is another program:\n{formatted}"),
+        );
+    }
+}
+
+/// A program's bundle without sources, digests and ranges; none when it has errors.
+fn lowered(root: &Path, name: &str, text: &str) -> Option<Value> {
+    let mut workspace = Workspace::new(root);
+    let file = workspace.add_text(name, text);
+    let bundle = workspace.bundle(file).ok()?;
+    let mut value = serde_json::to_value(&*bundle).ok()?;
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|name, _| !matches!(name.as_str(), "files" | "digest"));
+    }
+    strip_ranges(&mut value);
+    Some(value)
+}
+
+fn strip_ranges(value: &mut Value) {
+    match value {
+        Value::Object(fields) if ["file", "start", "end"].iter().all(|it| fields.contains_key(*it)) => {
+            *value = Value::Null;
+        }
+        Value::Object(fields) => fields.values_mut().for_each(strip_ranges),
+        Value::Array(items) => items.iter_mut().for_each(strip_ranges),
+        _ => {}
+    }
+}
+
 /// Holds a rewriting against what the page says.
-pub fn check_outcome(_program: &Fence, outcome: &Fence, form: Form, report: &mut Report) {
-    report.fail(outcome.line, format!("{form:?} programs can't be compared yet"));
+pub fn check_outcome(program: &Fence, outcome: &Fence, form: Form, report: &mut Report) {
+    match form {
+        Form::Formatted => {
+            compare::exact(outcome, &prose_fmt::format_text(&program.source()), report);
+        }
+        Form::Canonical => report.fail(outcome.line, "there is no canonical form yet"),
+    }
 }
 
 /// The program after the first quick fix of every diagnostic that has one. Of two that overlap, the earlier counts.

@@ -201,6 +201,21 @@ fn a_list_of_diagnostics_is_complete() {
 }
 
 #[test]
+fn formatted_programs_are_compared_byte_for_byte() {
+    check(
+        "~~~prose\ndo:\n     session   \"a\"\n~~~\n~~~prose formatted\ndo:\n   session \"a\"\n~~~\n\n\
+         ~~~prose\nsession \"a\"\n~~~\n~~~prose formatted\nsession \"a\"   \n~~~\n",
+        expect![[r#"
+            9: expected `   session "a"`, got `  session "a"`
+                all of it:
+                | do:
+                |   session "a"
+            16: only white space at the end of lines or of the text differs
+        "#]],
+    );
+}
+
+#[test]
 fn quick_fixes_are_applied() {
     check(
         "~~~prose\nif **it is so**:\n  session \"a\"\nelse if **it is not so**:  # warning: P213\n  session \"b\"\n~~~\n~~~prose fixed\nno\n~~~\n",
