@@ -95,6 +95,10 @@ fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
                 .skill()
                 .and_then(|it| it.string())
                 .map(|it| (it.text(), it.text_range())),
+            source: it
+                .source()
+                .and_then(|it| it.string())
+                .map(|it| (it.text(), it.content_range())),
         },
         ast::Stmt::Agent(it) => StmtKind::Agent(AgentDef {
             name: name(it.name()),

@@ -24,6 +24,8 @@ pub struct Diagnostic {
     pub tags: Vec<Tag>,
     /// A change that the check itself knows of; [`crate::fixes`] gives it with all others.
     pub fix: Option<Fix>,
+    /// The code that a comment silences without need, for whoever turns codes off: then the comment is no news either.
+    pub about: Option<&'static str>,
 }
 
 /// A hint on display.

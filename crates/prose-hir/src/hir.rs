@@ -43,6 +43,8 @@ pub enum StmtKind {
     SkillImport {
         /// The skill's name.
         skill: Option<(String, TextRange)>,
+        /// Where it comes from, and the range between its quotes.
+        source: Option<(String, TextRange)>,
     },
     /// `agent`
     Agent(AgentDef),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use prose_model::Name;
 use prose_syntax::{Parse, SyntaxNode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::checks::Checked;
 use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
 use crate::scopes::{RefKind, Scopes};
@@ -74,6 +75,16 @@ pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<[Usage]> {
     crate::symbols::usages_of(scopes(db, chunk)).into()
 }
 
+/// Words of a chunk with an error, any of which may have been meant as a use. Asked only when a name seems to be unused.
+#[salsa::tracked]
+pub(crate) fn mentions(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<Name>> {
+    let mut out = FxHashSet::default();
+    if declarations(db, chunk).broken {
+        crate::checks::words(chunk.text(db), &mut out);
+    }
+    Arc::new(out)
+}
+
 /// What a file declares.
 #[salsa::tracked]
 pub(crate) fn file_symbols(db: &dyn Db, file: SourceFile) -> Arc<FileSymbols> {
@@ -88,8 +99,8 @@ pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> 
 
 /// The findings of a chunk as part of its file.
 #[salsa::tracked]
-pub(crate) fn check_chunk(db: &dyn Db, chunk: Chunk) -> Arc<[Finding]> {
-    crate::checks::chunk(db, chunk.file(db), chunk).into()
+pub(crate) fn check_chunk(db: &dyn Db, chunk: Chunk) -> Arc<Checked> {
+    Arc::new(crate::checks::chunk(db, chunk.file(db), chunk))
 }
 
 /// For each agent, the first chunk that starts or goes on with a session of it, and whether any session in the file starts it
@@ -111,5 +122,5 @@ pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u3
 /// Declarations of a file that nothing uses; the ranges of these findings mean nothing.
 #[salsa::tracked]
 pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Arc<[(Site, Finding)]> {
-    crate::checks::unused(db, file).into()
+    crate::checks::unused::check(db, file).into()
 }

@@ -145,6 +145,29 @@ pub(crate) struct Def {
     pub full: TextRange,
     /// `output x = x`
     pub promotes: bool,
+    /// Whether what it binds is also the value of what is around it.
+    pub valued: Valued,
+}
+
+/// Whether the value of a statement is anybody's value besides its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Valued {
+    /// It is dropped.
+    #[default]
+    No,
+    /// It is the value of a block, of a pipeline's item or of another expression.
+    Yes,
+    /// It is the value of the last statement of its chunk, which is the program's when no chunk follows.
+    Last,
+}
+
+/// What a variable is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// The result of what is called by this name.
+    Call(Name),
+    /// The value of another variable.
+    Variable(Name),
 }
 
 /// A use.
@@ -207,6 +230,10 @@ pub(crate) struct Scopes {
     pub scopes: Box<[Scope]>,
     pub defs: Box<[Def]>,
     pub refs: Box<[Ref]>,
+    /// Where the judge is asked, who is told of every name in sight: position in evaluation order, scope.
+    pub judged: Box<[(u32, u32)]>,
+    /// Variables that are bound to what a call gives, or to other variables.
+    pub held: Box<[(Name, Holds)]>,
     names: NameIndex,
 }
 

@@ -10,7 +10,7 @@ use prose_syntax::TextSize;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::hir::*;
-use crate::scopes::{DefKind, FrameKind, ROOT, RefKind, Scopes};
+use crate::scopes::{Def, DefKind, FrameKind, Holds, ROOT, RefKind, Scopes, Valued};
 use crate::vars::{VarEntry, VarPlace, VarTable, Vars};
 use crate::{Chunk, Db, FileState, SourceFile};
 
@@ -27,6 +27,20 @@ pub(crate) struct Declarations {
     pub outputs: Vec<Name>,
     /// Whether running the chunk asks a session or the judge for anything.
     pub runs: bool,
+    /// Whether there is no statement at all.
+    pub empty: bool,
+    /// Whether an error of the parser may have cost it declarations or uses.
+    pub broken: bool,
+    /// Whether the top level may end with `output EXPR`, so that its result may be anything.
+    pub returns: bool,
+    /// Whether the top level asks the judge.
+    pub judges: bool,
+    /// Whether a block does.
+    pub judges_in_blocks: bool,
+    /// Skills that agents and sessions name.
+    pub wanted_skills: Vec<String>,
+    /// Variables that are bound to what a call gives, or to other variables.
+    pub held: Box<[(Name, Holds)]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +80,10 @@ pub(crate) struct VarSig {
     pub direct: bool,
     /// `output x = x`
     pub promotes: bool,
+    /// Whether what it is bound to has another use than its name.
+    pub valued: Valued,
+    /// Whether blocks may be called while it is in sight.
+    pub calls: bool,
 }
 
 /// An input of the top level.
@@ -84,10 +102,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         .iter()
         .filter(|it| matches!(it.kind, RefKind::Do | RefKind::Call))
     {
-        let frame = scopes
-            .frames_from(scopes.frame_of(used.scope))
-            .last()
-            .unwrap_or(ROOT);
+        let frame = frame_around(scopes, used.scope);
         calls.entry(frame).or_default().insert(used.name.clone());
     }
     let mut block_frames = (0..scopes.frames.len() as u32)
@@ -106,6 +121,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         named: &named,
         calls: &calls,
         block_frames: &mut block_frames,
+        in_block: false,
     };
     items.stmts(&body.stmts);
     let mut outputs = FxHashSet::default();
@@ -137,8 +153,24 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             place,
             direct: in_root && def.scope == ROOT,
             promotes: def.promotes,
+            valued: match is_judged(scopes, def) {
+                true => Valued::Yes,
+                false => def.valued,
+            },
+            calls: calls.contains_key(&frame_around(scopes, def.scope)),
         });
     }
+    for (_, scope) in &scopes.judged {
+        match frame_around(scopes, *scope) {
+            ROOT => out.judges = true,
+            _ => out.judges_in_blocks = true,
+        }
+    }
+    pauses(body, &mut out);
+    out.held = scopes.held.clone();
+    out.empty = body.stmts.is_empty();
+    let is_error = |it: &prose_syntax::SyntaxError| it.severity() == prose_model::codes::Severity::Error;
+    out.broken = body.errors.iter().any(is_error);
     out.runs = body
         .stmts
         .iter()
@@ -159,6 +191,11 @@ impl Usage {
     pub fn has(&self, kind: RefKind) -> bool {
         self.kinds & (1 << kind as u16) != 0
     }
+
+    /// Whether any use of it reads it or runs what it names.
+    pub fn reads(&self) -> bool {
+        self.kinds & !(1 << RefKind::Assign as u16) != 0
+    }
 }
 
 /// Reads the names that a chunk uses, each once, in the order of their first use.
@@ -178,6 +215,50 @@ pub(crate) fn usages_of(scopes: &Scopes) -> Vec<Usage> {
     out
 }
 
+/// The frame of the top level, a block or an agent that a scope is in.
+fn frame_around(scopes: &Scopes, scope: u32) -> u32 {
+    scopes
+        .frames_from(scopes.frame_of(scope))
+        .last()
+        .unwrap_or(ROOT)
+}
+
+/// Whether the judge is asked, in the same block of this chunk, when a variable may be in sight.
+fn is_judged(scopes: &Scopes, def: &Def) -> bool {
+    if scopes.judged.is_empty() {
+        return false;
+    }
+    let frame = frame_around(scopes, def.scope);
+    let after = match scopes.ancestors(def.scope).any(|it| scopes.scope(it).looped) {
+        true => 0,
+        false => scopes.judged.partition_point(|it| it.0 < def.seq),
+    };
+    scopes.judged[after..]
+        .iter()
+        .any(|it| frame_around(scopes, it.1) == frame)
+}
+
+/// Notes which inputs do more than give a value: those that do not begin the program make it wait.
+fn pauses(body: &ChunkBody, out: &mut Declarations) {
+    if out.vars.iter().all(|it| it.kind != DefKind::Input) {
+        return;
+    }
+    let mut ran = false;
+    let mut leading = FxHashSet::default();
+    for stmt in &body.stmts {
+        let StmtKind::Expr(expr) = &stmt.kind else { continue };
+        match &expr.kind {
+            ExprKind::Input { name: Some(name), .. } if !ran => drop(leading.insert(&name.name)),
+            _ => ran |= runs(expr),
+        }
+    }
+    for var in out.vars.iter_mut().filter(|it| it.kind == DefKind::Input) {
+        if !leading.contains(&var.name) {
+            var.valued = Valued::Yes;
+        }
+    }
+}
+
 struct Items<'a> {
     out: &'a mut Declarations,
     scopes: &'a Scopes,
@@ -185,6 +266,7 @@ struct Items<'a> {
     named: &'a [(TextSize, u32)],
     calls: &'a FxHashMap<u32, BTreeSet<Name>>,
     block_frames: &'a mut std::vec::IntoIter<u32>,
+    in_block: bool,
 }
 
 impl Items<'_> {
@@ -229,7 +311,7 @@ impl Items<'_> {
                         def,
                     });
                 }
-                StmtKind::SkillImport { skill } => {
+                StmtKind::SkillImport { skill, .. } => {
                     self.out.skills.extend(skill.iter().map(|it| it.0.clone()))
                 }
                 StmtKind::Agent(it) => {
@@ -239,6 +321,7 @@ impl Items<'_> {
                     let short_lived =
                         crate::lower::persist(&it.props) == Some(prose_model::Persist::Execution);
                     let prompted = property(&it.props, "prompt").is_some();
+                    self.skills(&it.props);
                     self.out.agents.push(AgentSig {
                         name: name.name.clone(),
                         def,
@@ -264,14 +347,44 @@ impl Items<'_> {
                                 .collect(),
                         });
                     }
+                    let outer = std::mem::replace(&mut self.in_block, true);
                     self.stmts(&it.body.stmts);
+                    self.in_block = outer;
                 }
                 StmtKind::Expr(it) => self.expr(it),
             }
         }
     }
 
+    /// Notes the skills that properties name.
+    fn skills(&mut self, props: &[Property]) {
+        let Some(skills) = property(props, "skills") else {
+            return;
+        };
+        let items = match &skills.value {
+            PropValue::Expr(Expr {
+                kind: ExprKind::List { items, .. },
+                ..
+            })
+            | PropValue::Dashes(items, _) => items.as_slice(),
+            PropValue::Expr(it) => std::slice::from_ref(it),
+            _ => &[],
+        };
+        for item in items {
+            match &item.kind {
+                ExprKind::Text(text) => self.out.wanted_skills.extend(text.plain()),
+                ExprKind::Name(name) => self.out.wanted_skills.push(name.to_string()),
+                _ => {}
+            }
+        }
+    }
+
     fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Session(it) => self.skills(&it.props),
+            ExprKind::Return { .. } => self.out.returns |= !self.in_block,
+            _ => {}
+        }
         if let ExprKind::Input {
             name: Some(name),
             value,
@@ -407,6 +520,18 @@ pub(crate) struct FileSymbols {
     pub recursive: FxHashSet<Name>,
     /// The first chunk that runs anything.
     pub first_run: Option<u32>,
+    /// The last chunk with a statement.
+    pub last: u32,
+    /// Whether the top level may end with `output EXPR`.
+    pub returns: bool,
+    /// The last chunk whose top level asks the judge.
+    pub last_judge: Option<u32>,
+    /// Whether a block asks the judge.
+    pub judges_in_blocks: bool,
+    /// Skills that agents and sessions name.
+    pub wanted_skills: FxHashSet<String>,
+    /// Variables that are bound to what a call gives, or to other variables. Only for files that import programs.
+    pub held: FxHashMap<Name, Holds>,
 }
 
 /// Puts the signatures of a file's chunks together.
@@ -427,7 +552,16 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         if sig.runs && out.first_run.is_none() {
             out.first_run = Some(index as u32);
         }
+        if !sig.empty {
+            out.last = index as u32;
+        }
+        if sig.judges {
+            out.last_judge = Some(index as u32);
+        }
+        out.judges_in_blocks |= sig.judges_in_blocks;
+        out.returns |= sig.returns;
         out.skills.extend(sig.skills.iter().cloned());
+        out.wanted_skills.extend(sig.wanted_skills.iter().cloned());
         for it in &sig.agents {
             let site = at(it.def);
             let entry = AgentEntry {
@@ -504,8 +638,16 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     kind: it.kind,
                     place: it.place,
                     direct: it.direct,
+                    valued: it.valued,
+                    calls: it.calls,
                 },
             ));
+        }
+    }
+    if !out.imports.is_empty() {
+        for chunk in file.chunks(db).iter() {
+            let sig = crate::queries::declarations(db, *chunk);
+            out.held.extend(sig.held.iter().cloned());
         }
     }
     out.vars = VarTable::new(vars);
@@ -617,6 +759,8 @@ pub(crate) struct ProgramScope {
     pub files: FxHashMap<String, Option<SourceFile>>,
     /// The file uses itself through this target.
     pub cycle: Option<String>,
+    /// A local file that is used, here or by what is used, can't be read, so that any agent or block may be missing.
+    pub incomplete: bool,
 }
 
 impl ProgramScope {
@@ -647,7 +791,9 @@ pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> ProgramScope {
     }
     let mut seen = FxHashSet::from_iter([file]);
     for (target, _) in &own.targets {
-        if let Some(Some(used)) = out.files.get(target).copied() {
+        let found = out.files.get(target).copied();
+        out.incomplete |= is_unreadable(db, target, found);
+        if let Some(Some(used)) = found {
             if reaches(db, used, file) {
                 out.cycle.get_or_insert_with(|| target.clone());
             }
@@ -678,8 +824,23 @@ fn visit(db: &dyn Db, file: SourceFile, seen: &mut FxHashSet<SourceFile>, out: &
             out.foreign.insert(name.clone());
         }
     }
+    let resolved = file.uses(db);
+    for (target, _) in &symbols.targets {
+        let found = resolved.iter().find(|it| it.0 == *target).map(|it| it.1);
+        out.incomplete |= is_unreadable(db, target, found);
+    }
     for used in used_files(db, file) {
         visit(db, used, seen, out);
+    }
+}
+
+/// Whether a target is a local file that was looked for and has no text.
+fn is_unreadable(db: &dyn Db, target: &str, found: Option<Option<SourceFile>>) -> bool {
+    let local = || crate::paths::target_kind(target) == crate::paths::TargetKind::Local;
+    match found {
+        None => false,
+        Some(None) => local(),
+        Some(Some(file)) => local() && file.state(db) != FileState::Text,
     }
 }
 

@@ -3,7 +3,7 @@
 use prose_model::Name;
 use rustc_hash::FxHashMap;
 
-use crate::scopes::DefKind;
+use crate::scopes::{DefKind, Valued};
 use crate::symbols::Site;
 
 /// Where a variable is declared, as far as other statements care. The order is that of the lists in [`Vars`].
@@ -37,6 +37,10 @@ pub(crate) struct VarEntry {
     pub place: VarPlace,
     /// Declared by a statement of the top level itself, not in a body of it.
     pub direct: bool,
+    /// Whether what it is bound to has another use than its name.
+    pub valued: Valued,
+    /// Whether blocks may be called while it is in sight.
+    pub calls: bool,
 }
 
 impl VarEntry {
@@ -124,6 +128,14 @@ impl VarTable {
         })
     }
 
+    /// Every name with its variables, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, Vars<'_>)> {
+        self.names.iter().map(|(name, (start, end))| {
+            let entries = &self.entries[*start as usize..*end as usize];
+            (name, Vars { entries })
+        })
+    }
+
     /// Whether anything is named so.
     pub fn contains_key(&self, name: &str) -> bool {
         self.names.contains_key(name)
@@ -142,6 +154,11 @@ pub(crate) struct Vars<'a> {
 }
 
 impl<'a> Vars<'a> {
+    /// All of them, by place.
+    pub fn all(self) -> &'a [VarEntry] {
+        self.entries
+    }
+
     /// The list of one place.
     pub fn at(self, place: VarPlace) -> &'a [VarEntry] {
         let start = self.entries.partition_point(|it| it.place < place);

@@ -107,6 +107,12 @@ pub(crate) fn diagnostics(snapshot: &Snapshot, file: FileId) -> Cancellable<Vec<
         let Some(severity) = snapshot.lint.severity(item.code, item.severity) else {
             continue;
         };
+        // A comment that silences what is off anyway is no news.
+        if let Some(about) = item.about
+            && snapshot.lint.severity(about, item.severity).is_none()
+        {
+            continue;
+        }
         let mut related = Vec::new();
         if snapshot.session.related_information {
             for (file, range, message) in item.related {

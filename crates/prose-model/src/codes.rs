@@ -33,6 +33,8 @@ pub struct CodeInfo {
     pub title: &'static str,
     /// The page, Markdown: why, one wrong and one right program, how to silence.
     pub page: &'static str,
+    /// Known from upstream's list and never reported here; the page says why.
+    pub withdrawn: bool,
 }
 
 /// Finds a code, in any case (`e007`).
@@ -46,11 +48,16 @@ macro_rules! codes {
         /// hint), then lints.
         pub static CODES: &[CodeInfo] = &[ $( CodeInfo {
             code: stringify!($code),
-            severity: Severity::$severity,
+            severity: codes!(@severity $severity),
             title: $title,
             page: include_str!(concat!("../../../docs/codes/", stringify!($code), ".md")),
+            withdrawn: codes!(@withdrawn $severity),
         }, )* ];
     };
+    (@severity Withdrawn) => { Severity::Hint };
+    (@severity $severity:ident) => { Severity::$severity };
+    (@withdrawn Withdrawn) => { true };
+    (@withdrawn $severity:ident) => { false };
 }
 
 codes! {
@@ -65,6 +72,7 @@ codes! {
     E009 Error "Duplicate property"
     E010 Error "Duplicate use statement"
     E011 Error "Empty use path"
+    E012 Error "Invalid use path format"
     E013 Error "Skills must be an array"
     E014 Error "Skill name must be a string"
     E015 Error "Permissions must be a block"
@@ -74,6 +82,8 @@ codes! {
     E019 Error "Duplicate variable name"
     E020 Error "Empty input name"
     E021 Error "Duplicate input declaration"
+    E022 Withdrawn "Input after executable statement"
+    E023 Error "Empty output name"
     E024 Error "Duplicate output declaration"
     E025 Error "Unknown program in invocation"
     E026 Warning "Missing required input"
@@ -154,6 +164,9 @@ codes! {
     P263 Warning "Loop without an end"
     P264 Warning "Options with the same label"
     P265 Warning "`throw` without a message"
+    P266 Warning "Number of rounds that makes no sense"
+    P267 Warning "More successes wanted than there are branches"
+    P268 Warning "Unusually many retries"
     P301 Hint "Discretion over several lines"
     P302 Hint "Name with letters beyond ASCII"
     P303 Hint "Name is also a keyword"
@@ -166,9 +179,24 @@ codes! {
     P341 Hint "Name hides another"
     P342 Hint "Variable named like a block"
     P343 Hint "Assignment to a parameter"
+    P344 Hint "Unknown code in an `allow` comment"
+    P345 Hint "`allow` comment that silences nothing"
+    P346 Hint "`allow` comment for an error"
+    P347 Hint "Imported program not fetched"
     L401 Hint "Agent that is never used"
     L402 Hint "Block that is never called"
     L403 Hint "Concurrent sessions of one memory"
+    L404 Hint "Variable that is never read"
+    L405 Hint "Parameter that is never read"
+    L406 Hint "Input that is never read"
+    L407 Hint "Program that is never called"
+    L408 Hint "Statement that is never reached"
+    L409 Hint "Parallel with one branch"
+    L410 Hint "Loop that runs once"
+    L411 Hint "Catch that only raises the error again"
+    L412 Hint "Parallel directly inside another"
+    L413 Hint "Value twice in one context"
+    L414 Hint "Agent that may do everything"
 }
 
 #[cfg(test)]

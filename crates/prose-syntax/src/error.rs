@@ -1,6 +1,6 @@
 //! What can be wrong with a text, as typed kinds.
 //!
-//! Codes of this crate: E001–E005, E020, and of the unnumbered ones P100–P139 (errors), P200–P239 (warnings), P300–P339 (hints).
+//! Codes of this crate: E001–E005, E020, E023, and of the unnumbered ones P100–P139 (errors), P200–P239 (warnings), P300–P339 (hints).
 
 use std::fmt;
 
@@ -118,6 +118,8 @@ pub enum SyntaxErrorKind {
     OptionExpected,
     /// `input` without a name.
     InputWithoutName,
+    /// `output:` without a name.
+    OutputWithoutName,
     /// `reduce` without its two variables.
     ReduceWithoutVariables,
     /// A word after `|` that is no operation.
@@ -182,6 +184,11 @@ pub enum SyntaxErrorKind {
     InputListDefault,
     /// `input x: "text" (default: 1)`
     InputModifiers,
+    /// `input x: "text" (required: true)`
+    InputModifierIgnored {
+        /// The modifier's name.
+        name: String,
+    },
     /// `output name: …`
     OutputColon {
         /// With only a description, which binds nothing.
@@ -225,6 +232,7 @@ impl SyntaxErrorKind {
         ("E004", Severity::Error, "Unexpected token"),
         ("E005", Severity::Error, "Invalid syntax"),
         ("E020", Severity::Error, "Empty input name"),
+        ("E023", Severity::Error, "Empty output name"),
         ("P101", Severity::Error, "Unterminated discretion"),
         ("P102", Severity::Error, "Tab in indentation"),
         ("P103", Severity::Error, "Dedent to a column no block has"),
@@ -281,6 +289,7 @@ impl SyntaxErrorKind {
             | OptionExpected
             | ReduceWithoutVariables => "E005",
             InputWithoutName => "E020",
+            OutputWithoutName => "E023",
             UnterminatedDiscretion { .. } => "P101",
             TabIndent => "P102",
             BadDedent { .. } => "P103",
@@ -304,7 +313,7 @@ impl SyntaxErrorKind {
             InputWithoutText => "P215",
             OptionNotIndented => "P216",
             InputListDefault => "P217",
-            InputModifiers => "P218",
+            InputModifiers | InputModifierIgnored { .. } => "P218",
             OutputColon { .. } => "P219",
             BareWord => "P220",
             InvisibleCharacter(_) => "P221",
@@ -420,6 +429,7 @@ impl fmt::Display for SyntaxErrorKind {
                 "only `option \"label\":` can stand under `choice`: put the statement into one"
             ),
             InputWithoutName => write!(f, "input has no name: write `input name: \"what it is\"`"),
+            OutputWithoutName => write!(f, "output has no name: write `output name = …`"),
             ReduceWithoutVariables => {
                 write!(
                     f,
@@ -532,6 +542,10 @@ impl fmt::Display for SyntaxErrorKind {
             InputModifiers => write!(
                 f,
                 "of an input's modifiers only `default:` counts, and other tools may not know it"
+            ),
+            InputModifierIgnored { name } => write!(
+                f,
+                "`{name}:` is ignored, of an input's modifiers only `default:` counts: remove it"
             ),
             OutputColon { declares: true } => write!(
                 f,

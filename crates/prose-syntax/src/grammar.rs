@@ -142,7 +142,7 @@ fn is_statement_word(kw: SyntaxKind) -> bool {
 }
 
 /// Skips to the end of the line, and a block below it, inside `m`, which becomes an ERROR. The error was reported.
-fn skip_line(p: &mut Parser<'_>, m: Marker) {
+fn skip_line(p: &mut Parser<'_>, m: Marker) -> Completed {
     while !p.at_line_end() {
         let before = p.pos();
         p.bump();
@@ -156,7 +156,7 @@ fn skip_line(p: &mut Parser<'_>, m: Marker) {
         skip_clauses(p);
         p.unmute();
     }
-    m.complete(p, ERROR);
+    m.complete(p, ERROR)
 }
 
 /// Takes the clauses that follow a construct that wasn't recognized: they miss the same thing.

@@ -171,6 +171,10 @@ pub(crate) fn configured(found: Vec<Diagnostic>, config: &Config) -> Vec<Diagnos
         .into_iter()
         .filter_map(|mut diagnostic| {
             diagnostic.severity = config.severity(diagnostic.code, diagnostic.severity)?;
+            // A comment that silences what is off anyway is no news.
+            if let Some(about) = diagnostic.about {
+                config.severity(about, diagnostic.severity)?;
+            }
             Some(diagnostic)
         })
         .collect()

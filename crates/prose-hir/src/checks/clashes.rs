@@ -8,7 +8,7 @@ use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
 use crate::scopes::{Def, DefKind, FrameKind, ROOT, Sort};
 use crate::vars::VarPlace;
-use crate::{FileState, Fix};
+use crate::Fix;
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     file_wide(ctx);
@@ -25,7 +25,6 @@ pub(super) fn check(ctx: &mut Context<'_>) {
             falls_through(ctx, index as u32, def);
         }
     }
-    uses(ctx);
 }
 
 /// Clashes of this chunk's declarations with those of earlier chunks, and at the top level.
@@ -342,54 +341,4 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
         "the program goes on after this and binds output `{name}` again: put the rest into `else:`, or name one differently"
     );
     ctx.push(Finding::new("P247", def.range, text).related(place, "bound again here"));
-}
-
-/// What the targets of this chunk's `use` statements lead to.
-fn uses(ctx: &mut Context<'_>) {
-    use crate::hir::StmtKind;
-    use crate::paths::{TargetKind, target_kind};
-    let body = ctx.body;
-    for stmt in &body.stmts {
-        let StmtKind::Use(it) = &stmt.kind else { continue };
-        let Some((target, range)) = &it.target else {
-            continue;
-        };
-        if target.trim().is_empty() {
-            ctx.push(Finding::new(
-                "E011",
-                *range,
-                "the path is empty: name a program, `use \"handle/slug\"`",
-            ));
-            continue;
-        }
-        let kind = target_kind(target);
-        match ctx.program.files.get(target) {
-            Some(None) if kind == TargetKind::Local => {
-                ctx.push(Finding::new(
-                    "P151",
-                    *range,
-                    format!("there is no file `{target}` here or in a folder above"),
-                ));
-                continue;
-            }
-            Some(Some(file)) if kind == TargetKind::Local && file.state(ctx.db) == FileState::Missing => {
-                ctx.push(Finding::new(
-                    "P151",
-                    *range,
-                    format!("there is no file `{target}` here or in a folder above"),
-                ));
-                continue;
-            }
-            Some(Some(_)) => {}
-            _ if kind == TargetKind::Unknown => {
-                let text = format!("`{target}` is no `handle/slug`, no URL and no `.prose` file");
-                ctx.push(Finding::new("W006", *range, text));
-            }
-            _ => {}
-        }
-        if ctx.program.cycle.as_ref() == Some(target) {
-            let text = format!("`{target}` uses this file in turn: move what both need into a third");
-            ctx.push(Finding::new("P152", *range, text));
-        }
-    }
 }

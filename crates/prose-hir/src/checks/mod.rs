@@ -1,14 +1,21 @@
 //! The checks. Those of a chunk are one query each; this file puts their findings into the file.
 
 mod clashes;
+mod contracts;
 mod fixes;
+mod lints;
 mod names;
 mod near;
 mod props;
 mod shape;
+mod suppress;
 mod syntax;
+pub(crate) mod unused;
 
-use prose_model::Name;
+pub(crate) use suppress::Allow;
+pub(crate) use unused::words;
+
+use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashSet;
 
@@ -16,9 +23,9 @@ use crate::diagnostic::{Finding, Place};
 use crate::hir::ChunkBody;
 use crate::queries;
 use crate::resolve::Resolver;
-use crate::scopes::{RefKind, Scopes};
+use crate::scopes::Scopes;
 use crate::symbols::{ProgramScope, Site};
-use crate::{Chunk, Db, Diagnostic, FileState, SourceFile, Tag};
+use crate::{Chunk, Db, Diagnostic, FileState, SourceFile};
 
 pub use fixes::{fix_all, fix_code, fixes};
 
@@ -45,6 +52,12 @@ impl Context<'_> {
     fn push(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
+    /// Whether the parser has already reported an error there, so that what is missing may be missing because of it.
+    fn is_broken(&self, range: TextRange) -> bool {
+        self.findings
+            .iter()
+            .any(|it| it.severity == Severity::Error && range.contains_range(it.range))
+    }
     fn place(&self, site: Site) -> Place {
         if site.file == self.file && site.chunk == self.chunk {
             return Place::Here(self.scopes.def(site.def).range);
@@ -53,11 +66,19 @@ impl Context<'_> {
     }
 }
 
+/// What the checks of one chunk found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Checked {
+    pub findings: Box<[Finding]>,
+    /// Comments that silence findings. What they silence is decided where the findings of the file are put together.
+    pub allows: Box<[Allow]>,
+}
+
 /// The findings of one chunk as part of its file.
-pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding> {
+pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Checked {
     let program = queries::program_scope(db, file);
     let Some(position) = program.own.positions.get(&chunk).copied() else {
-        return Vec::new();
+        return Checked::default();
     };
     let body = queries::body(db, chunk);
     let scopes = queries::scopes(db, chunk);
@@ -70,18 +91,33 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Vec<Finding>
         program,
         findings: syntax::findings(body),
     };
-    for range in &body.too_deep {
-        let start = TextRange::empty(range.start());
-        ctx.push(Finding::new(
-            "P106",
-            start,
-            "nested too deeply: move the inner part into a block of its own",
-        ));
-    }
+    too_deep(&mut ctx);
     names::check(&mut ctx);
     clashes::check(&mut ctx);
     shape::check(&mut ctx);
-    ctx.findings
+    contracts::check(&mut ctx);
+    Checked {
+        findings: ctx.findings.into(),
+        allows: suppress::allows(chunk.text(db), || queries::parse(db, chunk).root()).into(),
+    }
+}
+
+/// One finding for each statement that is nested too deeply, however many of its parts are, unless the parser has one.
+fn too_deep(ctx: &mut Context<'_>) {
+    let body = ctx.body;
+    if body.too_deep.is_empty() {
+        return;
+    }
+    let stmt_at = |range: TextRange| body.stmts.partition_point(|it| it.range.start() <= range.start());
+    let deep = ctx.findings.iter().filter(|it| it.code == "P106");
+    let mut reported: FxHashSet<usize> = deep.map(|it| stmt_at(it.range)).collect();
+    for range in &body.too_deep {
+        if reported.insert(stmt_at(*range)) {
+            let start = TextRange::empty(range.start());
+            let text = "nested too deeply: move the inner part into a block of its own";
+            ctx.push(Finding::new("P106", start, text));
+        }
+    }
 }
 
 /// Everything that is to be said about a file, in the order of the text.
@@ -92,9 +128,11 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let chunks = file.chunks(db);
     let starts = file.starts(db);
     let mut out = Vec::new();
+    let mut allows = Vec::new();
     for (chunk, start) in chunks.iter().zip(starts.iter()) {
-        let findings = queries::check_chunk(db, *chunk);
-        out.extend(findings.iter().map(|it| in_file(db, file, *start, it)));
+        let checked = queries::check_chunk(db, *chunk);
+        out.extend(checked.findings.iter().map(|it| in_file(db, file, *start, it)));
+        allows.extend(checked.allows.iter().map(|it| (*start, it)));
     }
     for (site, finding) in queries::unused(db, file).iter() {
         if let Some(start) = starts.get(site.chunk as usize)
@@ -111,6 +149,9 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
                 },
             ));
         }
+    }
+    if !allows.is_empty() {
+        suppress::apply(file.id(db), &file.text(db), &allows, &mut out);
     }
     out.sort_by_key(|it| (it.range.start(), it.range.end(), it.code));
     out.dedup();
@@ -149,6 +190,7 @@ fn in_file(db: &dyn Db, file: SourceFile, start: TextSize, finding: &Finding) ->
         related,
         tags: finding.tags.clone(),
         fix,
+        about: None,
     }
 }
 
@@ -158,39 +200,4 @@ pub(crate) fn def_range(db: &dyn Db, site: Site) -> Option<TextRange> {
     let start = *site.file.starts(db).get(site.chunk as usize)?;
     let scopes = queries::scopes(db, chunk);
     Some(scopes.defs.get(site.def as usize)?.range + start)
-}
-
-/// Agents and blocks that nothing in the file uses. A file that runs nothing is a library: others may use them.
-pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
-    let symbols = queries::file_symbols(db, file);
-    if symbols.first_run.is_none() {
-        return Vec::new();
-    }
-    let mut used: FxHashSet<&Name> = FxHashSet::default();
-    let mut called: FxHashSet<&Name> = FxHashSet::default();
-    let chunks = file.chunks(db);
-    for usage in chunks.iter().flat_map(|it| queries::usages(db, *it).iter()) {
-        if symbols.agents.contains_key(&usage.name) {
-            used.insert(&usage.name);
-        }
-        if usage.has(RefKind::Do) || usage.has(RefKind::Call) {
-            called.insert(&usage.name);
-        }
-    }
-    let mut out = Vec::new();
-    let none = TextRange::default();
-    for (name, agent) in &symbols.agents {
-        if !used.contains(name) {
-            let text = format!("agent `{name}` is never used");
-            out.push((agent.site, Finding::new("L401", none, text).tag(Tag::Unnecessary)));
-        }
-    }
-    for (name, block) in &symbols.blocks {
-        if !called.contains(name) {
-            let text = format!("block `{name}` is never called");
-            out.push((block.site, Finding::new("L402", none, text).tag(Tag::Unnecessary)));
-        }
-    }
-    out.sort_by_key(|it| (it.0.chunk, it.0.def));
-    out
 }

@@ -54,6 +54,8 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             used.range,
             format!("`{name}` is an imported program, not an agent: call it as `{name}(input: value)`"),
         ),
+        // It may be declared in a file that can't be read, which is reported where it is used.
+        None if ctx.program.incomplete => return,
         None if ctx.program.own.vars.contains_key(name) => Finding::new(
             "E007",
             used.range,
@@ -147,6 +149,7 @@ fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let finding = match resolved.kind {
         Some(DefKind::Block | DefKind::Import) => return,
+        None if ctx.program.incomplete => return,
         Some(_) => Finding::new(
             "P141",
             used.range,
@@ -191,6 +194,7 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             used.range,
             format!("`{name}` is an agent, not a program: run a session of it with `session: {name}`"),
         ),
+        None if ctx.program.incomplete => return,
         None => {
             let names = ctx
                 .program

@@ -18,7 +18,10 @@ pub(super) fn session(ctx: &mut Context<'_>, session: &Session) {
     list(ctx, &session.props, false);
     for modifier in &session.mods {
         match modifier.name.as_ref().map(|it| it.name.as_str()) {
-            Some("retry") => count(ctx, modifier, 0),
+            Some("retry") => {
+                count(ctx, modifier, 0);
+                modifier.value.iter().for_each(|it| many(ctx, it));
+            }
             _ => {
                 let text = "only `retry:` can stand here: write other properties on indented lines";
                 ctx.push(Finding::new("P249", modifier.range, text));
@@ -223,7 +226,24 @@ fn odd_value(ctx: &mut Context<'_>, prop: &Property, expected: &str) {
     ctx.push(Finding::new("P258", value_range(prop), text));
 }
 
+/// More retries than that are hardly meant (compiler's table of error handling).
+const MANY_RETRIES: f64 = 10.0;
+
+fn many(ctx: &mut Context<'_>, value: &Expr) {
+    if let ExprKind::Number(number) = value.kind
+        && number > MANY_RETRIES
+    {
+        let text = format!(
+            "{number} retries are unusually many: {MANY_RETRIES} or fewer do, or catch the error with `try`"
+        );
+        ctx.push(Finding::new("P268", value.range, text));
+    }
+}
+
 fn retry(ctx: &mut Context<'_>, prop: &Property) {
+    if let PropValue::Expr(value) = &prop.value {
+        many(ctx, value);
+    }
     let fine = match &prop.value {
         PropValue::Missing => true,
         PropValue::Expr(it) => match &it.kind {

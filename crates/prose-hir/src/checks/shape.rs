@@ -1,9 +1,8 @@
 //! What can be seen in a construct itself.
 
-use prose_model::codes::Severity;
 use prose_syntax::TextRange;
 
-use super::{Context, props};
+use super::{Context, contracts, lints, props};
 use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
@@ -23,11 +22,13 @@ pub(super) fn check(ctx: &mut Context<'_>) {
 }
 
 fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
+    lints::stmts(ctx, list);
     for stmt in list {
         match &stmt.kind {
             StmtKind::Use(_) | StmtKind::SkillImport { .. } => {}
             StmtKind::Agent(it) => {
                 props::agent(ctx, it);
+                lints::agent(ctx, it);
                 for prop in &it.props {
                     if let PropValue::Expr(value) = &prop.value {
                         expr(ctx, value, inside);
@@ -56,6 +57,7 @@ fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
 }
 
 fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
+    lints::expr(ctx, it);
     match &it.kind {
         ExprKind::Session(session) => props::session(ctx, session),
         ExprKind::DoCall {
@@ -65,7 +67,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             if ctx.program.block(&callee.name).is_some() {
                 arity(ctx, callee, args);
             } else {
-                inputs(ctx, callee, args);
+                contracts::inputs(ctx, callee, args);
             }
         }
         ExprKind::Call {
@@ -73,7 +75,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             args,
         } => {
             if ctx.program.import(&callee.name).is_some() {
-                inputs(ctx, callee, args);
+                contracts::inputs(ctx, callee, args);
             } else {
                 arity(ctx, callee, args);
             }
@@ -82,15 +84,15 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             target: LetTarget::Record(names),
             value,
             ..
-        } => outputs(ctx, names, value),
-        ExprKind::Member { of, key } => outputs(ctx, std::slice::from_ref(key), of),
+        } => contracts::outputs(ctx, names, value),
+        ExprKind::Member { of, key } => contracts::outputs(ctx, std::slice::from_ref(key), of),
         ExprKind::Parallel { mods, body } => {
-            join(ctx, mods);
+            join(ctx, mods, Some(body.stmts.len()));
             one_memory(ctx, body);
         }
         ExprKind::For(it) => {
             if it.parallel {
-                join(ctx, &it.mods);
+                join(ctx, &it.mods, None);
                 if let [
                     Stmt {
                         kind: StmtKind::Expr(only),
@@ -108,9 +110,11 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             }
             swapped(ctx, it);
         }
-        ExprKind::Repeat { mods, .. } => mods
-            .iter()
-            .for_each(|it| unknown_modifier(ctx, it, "no modifier")),
+        ExprKind::Repeat { count, mods, .. } => {
+            rounds(ctx, count);
+            mods.iter()
+                .for_each(|it| unknown_modifier(ctx, it, "no modifier"));
+        }
         ExprKind::Loop(inner) => {
             for modifier in &inner.mods {
                 match modifier.name.as_ref().map(|it| it.name.as_str()) {
@@ -126,7 +130,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         }
         ExprKind::Try { catches, finally, .. } => {
             let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("try"));
-            if catches.is_empty() && finally.is_none() && !is_broken(ctx, it.range) {
+            if catches.is_empty() && finally.is_none() && !ctx.is_broken(it.range) {
                 ctx.push(Finding::new(
                     "P149",
                     word,
@@ -143,7 +147,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             }
         }
         ExprKind::Choice { options, .. } => {
-            if options.is_empty() && !is_broken(ctx, it.range) {
+            if options.is_empty() && !ctx.is_broken(it.range) {
                 let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("choice"));
                 ctx.push(Finding::new(
                     "P150",
@@ -171,7 +175,17 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             let text = "`throw` alone raises the caught error again, and here is none: give it a message";
             ctx.push(Finding::new("P265", it.range, text));
         }
-        ExprKind::Return { .. } if !inside.block && !inside.stage => {
+        ExprKind::Throw(Some(message)) if is_blank(message) => {
+            let text = "the message is empty: say what is wrong";
+            ctx.push(Finding::new("P265", message.range, text));
+        }
+        ExprKind::Input {
+            value: Some(value), ..
+        } if is_blank(value) => {
+            let text = "the description is empty: say what is asked for";
+            ctx.push(Finding::new("P215", value.range, text));
+        }
+        ExprKind::Return { .. } if !inside.block && !inside.stage && !ctx.is_broken(it.range) => {
             let text =
                 "there is no block to return from: this becomes the program's value; write `output name = …`";
             ctx.push(Finding::new("P248", it.range, text));
@@ -215,11 +229,26 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
     }
 }
 
-/// Whether the parser has already reported an error there, so that what is missing may be missing because of it.
-fn is_broken(ctx: &Context<'_>, range: TextRange) -> bool {
-    ctx.findings
-        .iter()
-        .any(|it| it.severity == Severity::Error && range.contains_range(it.range))
+/// Whether it is a text with nothing in it.
+fn is_blank(it: &Expr) -> bool {
+    let blank = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+    matches!(&it.kind, ExprKind::Text(text) if text.parts.iter().all(blank))
+}
+
+/// How often `repeat` runs its body.
+fn rounds(ctx: &mut Context<'_>, count: &Expr) {
+    let text = match &count.kind {
+        ExprKind::Number(number) if *number < 1.0 => "the body never runs: give a whole number of at least 1",
+        ExprKind::Number(number) if number.fract() != 0.0 => {
+            "a number of rounds is whole: this one is rounded down"
+        }
+        ExprKind::Neg(_) => "the body never runs: give a whole number of at least 1",
+        ExprKind::Bool(_) | ExprKind::Null | ExprKind::List { .. } | ExprKind::Record(_) => {
+            "this is no number of rounds: give a whole number of at least 1"
+        }
+        _ => return,
+    };
+    ctx.push(Finding::new("P266", count.range, text));
 }
 
 /// Whether a loop's body can leave the loop.
@@ -303,101 +332,6 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
     }
 }
 
-/// The contract of an imported program, when its file is known.
-fn program_of(ctx: &Context<'_>, name: &str) -> Option<std::sync::Arc<crate::symbols::FileSymbols>> {
-    let target = &ctx.program.import(name)?.target;
-    let file = (*ctx.program.files.get(target)?)?;
-    (file.state(ctx.db) == crate::FileState::Text).then(|| crate::queries::file_symbols(ctx.db, file).clone())
-}
-
-fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
-    let Some(symbols) = program_of(ctx, &callee.name) else {
-        return;
-    };
-    let name = &callee.name;
-    for arg in args {
-        let Some(key) = &arg.name else { continue };
-        if symbols.inputs.iter().any(|it| it.name == key.name) {
-            continue;
-        }
-        let known: Vec<&str> = symbols.inputs.iter().map(|it| it.name.as_str()).collect();
-        let mut finding = Finding::new(
-            "E027",
-            key.range,
-            format!("program `{name}` has no input `{}`", key.name),
-        );
-        match super::near::nearest(&key.name, known.iter().copied()) {
-            Some(near) => {
-                finding.message.push_str(&format!(": did you mean `{near}`?"));
-                finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
-            }
-            None if known.is_empty() => finding.message.push_str(": it has none"),
-            None => finding
-                .message
-                .push_str(&format!(": it has {}", known.join(", "))),
-        }
-        ctx.push(finding);
-    }
-    let positional = args.iter().filter(|it| it.name.is_none()).count();
-    let missing: Vec<String> = symbols
-        .inputs
-        .iter()
-        .skip(positional)
-        .filter(|input| !input.has_default)
-        .filter(|input| {
-            !args
-                .iter()
-                .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == input.name))
-        })
-        .map(|it| format!("`{}`", it.name))
-        .collect();
-    if !missing.is_empty() {
-        let text = format!(
-            "program `{name}` is not given {}: whoever runs it will be asked",
-            missing.join(" and ")
-        );
-        ctx.push(Finding::new("E026", callee.range, text));
-    }
-}
-
-/// Keys taken from the result of a program call.
-fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
-    let ExprKind::Call {
-        callee: Some(callee), ..
-    } = &value.kind
-    else {
-        return;
-    };
-    let Some(symbols) = program_of(ctx, &callee.name) else {
-        return;
-    };
-    // Without declared outputs the result is whatever the last statement gives.
-    if symbols.outputs.is_empty() {
-        return;
-    }
-    for key in keys.iter().filter(|key| !symbols.outputs.contains(&key.name)) {
-        let known: Vec<&str> = symbols.outputs.iter().map(|it| it.as_str()).collect();
-        let mut finding = Finding::new(
-            "E028",
-            key.range,
-            format!(
-                "program `{}` has no output `{}`, so that this is null",
-                callee.name, key.name
-            ),
-        );
-        match super::near::nearest(&key.name, known.iter().copied()) {
-            Some(near) => {
-                finding.message.push_str(&format!(": did you mean `{near}`?"));
-                finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
-            }
-            None => finding
-                .message
-                .push_str(&format!(": it has {}", known.join(", "))),
-        }
-        ctx.push(finding);
-    }
-}
-
 fn unknown_modifier(ctx: &mut Context<'_>, modifier: &Modifier, expected: &str) {
     let range = modifier.name.as_ref().map_or(modifier.range, |it| it.range);
     let what = match &modifier.name {
@@ -412,7 +346,7 @@ fn unknown_modifier(ctx: &mut Context<'_>, modifier: &Modifier, expected: &str) 
 }
 
 /// Join strategy, failure policy and limits of `parallel`.
-fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
+fn join(ctx: &mut Context<'_>, mods: &[Modifier], branches: Option<usize>) {
     let mut strategy = String::new();
     for modifier in mods {
         let word = modifier.value.as_ref().and_then(props::word);
@@ -453,6 +387,19 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier]) {
                 "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`",
             ),
         }
+    }
+    if strategy == "any"
+        && let Some(branches) = branches
+        && let Some(Expr {
+            kind: ExprKind::Number(count),
+            range,
+        }) = modifier(mods, "count")
+        && *count > branches as f64
+    {
+        let text = format!(
+            "{count} branches have to succeed and there are only {branches}, so that this can only fail: lower `count:`"
+        );
+        ctx.push(Finding::new("P267", *range, text));
     }
     if strategy != "any"
         && let Some(count) = mods

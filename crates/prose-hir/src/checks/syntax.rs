@@ -1,7 +1,9 @@
 //! Findings of the parser.
 
 use crate::diagnostic::Finding;
+use crate::Tag;
 use crate::hir::ChunkBody;
+use prose_syntax::SyntaxErrorKind;
 
 /// The parser's findings about a chunk. What settles them is worked out when it is asked for.
 pub(super) fn findings(body: &ChunkBody) -> Vec<Finding> {
@@ -13,7 +15,10 @@ pub(super) fn findings(body: &ChunkBody) -> Vec<Finding> {
             message: error.to_string(),
             range: error.range,
             related: Vec::new(),
-            tags: Vec::new(),
+            tags: match error.kind {
+                SyntaxErrorKind::LegacyImport => vec![Tag::Deprecated],
+                _ => Vec::new(),
+            },
             fix: None,
         })
         .collect()

@@ -4,7 +4,7 @@ use prose_model::Name;
 use prose_syntax::TextRange;
 
 use super::index::NameIndex;
-use super::{Def, DefKind, Frame, FrameKind, ROOT, Ref, RefKind, Scope, Scopes};
+use super::{Def, DefKind, Frame, FrameKind, Holds, ROOT, Ref, RefKind, Scope, Scopes, Valued};
 use crate::hir::*;
 
 impl Scopes {
@@ -19,8 +19,12 @@ impl Scopes {
             defs: Vec::new(),
             refs: Vec::new(),
             scope: ROOT,
+            judged: Vec::new(),
+            held: Vec::new(),
             seq: 0,
             groups: 0,
+            valued: Valued::Yes,
+            last: Valued::Last,
         };
         let range = match (body.stmts.first(), body.stmts.last()) {
             (Some(first), Some(last)) => first.range.cover(last.range),
@@ -47,6 +51,8 @@ impl Scopes {
             scopes: walk.scopes.into(),
             defs: walk.defs.into(),
             refs: walk.refs.into(),
+            judged: walk.judged.into(),
+            held: walk.held.into(),
         }
     }
 }
@@ -57,8 +63,14 @@ struct Walk {
     defs: Vec<Def>,
     refs: Vec<Ref>,
     scope: u32,
+    judged: Vec<(u32, u32)>,
+    held: Vec<(Name, Holds)>,
     seq: u32,
     groups: u32,
+    /// Of the expression that is walked next.
+    valued: Valued,
+    /// Of the last of the statements that are walked next.
+    last: Valued,
 }
 
 /// What a new scope is like.
@@ -86,6 +98,7 @@ impl Walk {
             seq,
             full,
             promotes: false,
+            valued: Valued::No,
         });
     }
 
@@ -147,9 +160,12 @@ impl Walk {
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {
-        for stmt in stmts {
+        let last = std::mem::replace(&mut self.last, Valued::Yes);
+        for (index, stmt) in stmts.iter().enumerate() {
+            self.valued = if index + 1 == stmts.len() { last } else { Valued::No };
             self.stmt(stmt);
         }
+        self.valued = Valued::Yes;
         let exits = stmts.last().is_some_and(|stmt| match &stmt.kind {
             StmtKind::Expr(expr) => {
                 matches!(
@@ -292,6 +308,8 @@ impl Walk {
     }
 
     fn expr(&mut self, expr: &Expr) {
+        // Whatever is inside has a use of its own, except for the last statements of bodies.
+        let valued = std::mem::replace(&mut self.valued, Valued::Yes);
         match &expr.kind {
             ExprKind::Missing
             | ExprKind::Null
@@ -314,12 +332,19 @@ impl Walk {
                 self.expr(rhs);
             }
             ExprKind::Judge { text, bare } => {
+                let seq = self.next();
+                self.judged.push((seq, self.scope));
                 if let Some(bare) = bare {
                     self.used(&bare.name, bare.range, RefKind::Bare);
                 }
                 self.template(text);
             }
-            ExprKind::Session(it) => self.session(it, expr.range),
+            ExprKind::Session(it) => {
+                self.session(it, expr.range);
+                if let Some(name) = &it.name {
+                    self.bound(name, valued, None);
+                }
+            }
             ExprKind::DoCall { callee, args } => {
                 self.args(args);
                 if let Some(callee) = callee {
@@ -337,7 +362,10 @@ impl Walk {
                 self.expr(source);
                 stages.iter().for_each(|it| self.stage(it));
             }
-            ExprKind::Do(body) => self.body(body, Kind::default()),
+            ExprKind::Do(body) => {
+                self.last = valued;
+                self.body(body, Kind::default());
+            }
             ExprKind::Parallel { mods, body } => {
                 self.mods(mods);
                 let kind = Kind {
@@ -346,11 +374,13 @@ impl Walk {
                 };
                 self.within(body.range, kind, None, |walk| {
                     for stmt in &body.stmts {
+                        walk.valued = valued;
                         walk.branch(stmt);
                     }
                 });
+                self.valued = Valued::Yes;
             }
-            ExprKind::For(it) => self.for_loop(it, expr.range),
+            ExprKind::For(it) => self.for_loop(it, expr.range, valued),
             ExprKind::Repeat {
                 count,
                 index,
@@ -361,6 +391,7 @@ impl Walk {
                 self.mods(mods);
                 self.within(expr.range, LOOP, None, |walk| {
                     walk.opt_def(index, DefKind::Index, expr.range);
+                    walk.last = valued;
                     walk.stmts(&body.stmts);
                 });
             }
@@ -371,6 +402,7 @@ impl Walk {
                     if let Some(cond) = &it.cond {
                         walk.expr(cond);
                     }
+                    walk.last = valued;
                     walk.stmts(&it.body.stmts);
                 });
             }
@@ -381,9 +413,11 @@ impl Walk {
                 };
                 for (cond, body) in arms {
                     self.expr(cond);
+                    self.last = valued;
                     self.body(body, arm);
                 }
                 if let Some(body) = otherwise {
+                    self.last = valued;
                     self.body(body, arm);
                 }
             }
@@ -394,6 +428,7 @@ impl Walk {
                     ..Kind::default()
                 };
                 for option in options {
+                    self.last = valued;
                     self.body(&option.body, arm);
                 }
             }
@@ -406,10 +441,12 @@ impl Walk {
                     group: self.group(),
                     ..Kind::default()
                 };
+                self.last = valued;
                 self.body(body, arm);
                 for (name, body) in catches {
                     self.within(body.range, arm, None, |walk| {
                         walk.opt_def(name, DefKind::Catch, body.range);
+                        walk.last = valued;
                         walk.stmts(&body.stmts);
                     });
                 }
@@ -432,13 +469,22 @@ impl Walk {
                 let kind = if *constant { DefKind::Const } else { DefKind::Let };
                 match target {
                     LetTarget::Missing => {}
-                    LetTarget::Name(name) => self.def(name, kind, expr.range),
-                    LetTarget::Record(names) => names.iter().for_each(|it| self.def(it, kind, expr.range)),
+                    LetTarget::Name(name) => {
+                        self.def(name, kind, expr.range);
+                        self.bound(name, valued, Some(value));
+                    }
+                    LetTarget::Record(names) => {
+                        for name in names {
+                            self.def(name, kind, expr.range);
+                            self.bound(name, valued, None);
+                        }
+                    }
                 }
             }
             ExprKind::Output { name, value } => {
                 self.expr(value);
                 self.def(name, DefKind::Output, expr.range);
+                self.bound(name, valued, Some(value));
                 if let (ExprKind::Name(from), Some(def)) = (&value.kind, self.defs.last_mut()) {
                     def.promotes = *from == name.name;
                 }
@@ -465,6 +511,26 @@ impl Walk {
         }
     }
 
+    /// Notes what the last declaration is bound to.
+    fn bound(&mut self, name: &Ident, valued: Valued, value: Option<&Expr>) {
+        if let Some(def) = self.defs.last_mut() {
+            def.valued = valued;
+        }
+        let holds = match value.map(|it| &it.kind) {
+            Some(
+                ExprKind::Call {
+                    callee: Some(callee), ..
+                }
+                | ExprKind::DoCall {
+                    callee: Some(callee), ..
+                },
+            ) => Holds::Call(callee.name.clone()),
+            Some(ExprKind::Name(other)) if *other != name.name => Holds::Variable(other.clone()),
+            _ => return,
+        };
+        self.held.push((name.name.clone(), holds));
+    }
+
     /// A statement directly in `parallel:`, where `name = …` names the branch.
     fn branch(&mut self, stmt: &Stmt) {
         match &stmt.kind {
@@ -474,8 +540,10 @@ impl Walk {
                 },
                 range,
             }) if path.is_empty() => {
+                let valued = std::mem::replace(&mut self.valued, Valued::Yes);
                 self.expr(value);
                 self.def(name, DefKind::Branch, *range);
+                self.bound(name, valued, Some(value));
             }
             _ => self.stmt(stmt),
         }
@@ -498,7 +566,7 @@ impl Walk {
         self.opt_def(&session.name, DefKind::Session, range);
     }
 
-    fn for_loop(&mut self, it: &For, range: TextRange) {
+    fn for_loop(&mut self, it: &For, range: TextRange, valued: Valued) {
         self.expr(&it.source);
         self.mods(&it.mods);
         let frame = it.parallel.then(|| {
@@ -513,6 +581,7 @@ impl Walk {
         self.within(range, kind, frame, |walk| {
             walk.opt_def(&it.item, DefKind::Item, range);
             walk.opt_def(&it.index, DefKind::Index, range);
+            walk.last = valued;
             walk.stmts(&it.body.stmts);
         });
     }

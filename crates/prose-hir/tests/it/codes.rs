@@ -36,7 +36,7 @@ fn silencing_names(info: &CodeInfo) -> bool {
 #[test]
 fn pages_show_what_they_say() {
     let mut wrong_pages = Vec::new();
-    for info in CODES {
+    for info in CODES.iter().filter(|it| !it.withdrawn) {
         let wrong = program(info.page, "Wrong").or_else(|| too_large(info.code));
         let wrong = wrong.unwrap_or_else(|| panic!("{} has no wrong program", info.code));
         let right =
@@ -69,7 +69,7 @@ fn pages_show_what_they_say() {
 
 #[test]
 fn severities_agree_with_the_table() {
-    for info in CODES {
+    for info in CODES.iter().filter(|it| !it.withdrawn) {
         let text = program(info.page, "Wrong")
             .or_else(|| too_large(info.code))
             .unwrap();
@@ -115,6 +115,7 @@ fn table_and_sources_have_the_same_codes() {
             }
         }
     }
-    let in_table: BTreeSet<String> = CODES.iter().map(|it| it.code.to_owned()).collect();
+    let reported = CODES.iter().filter(|it| !it.withdrawn);
+    let in_table: BTreeSet<String> = reported.map(|it| it.code.to_owned()).collect();
     assert_eq!(in_sources, in_table);
 }

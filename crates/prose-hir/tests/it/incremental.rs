@@ -59,8 +59,12 @@ fn map(entries: &[(&str, usize)]) -> BTreeMap<String, usize> {
 fn long(lines: usize) -> String {
     let mut out = String::from("input topic: \"Topic\"\nagent writer:\n  prompt: \"You write.\"\n");
     for index in 0..lines / 5 {
+        let before = match index {
+            0 => "topic".to_owned(),
+            _ => format!("part{}", index - 1),
+        };
         out.push_str(&format!(
-            "let part{index} = session: writer\n  prompt: \"\"\"\n    Write part {index} about {{topic}}.\n  \"\"\"\n  context: topic\n"
+            "let part{index} = session: writer\n  prompt: \"\"\"\n    Write part {index} about {{topic}}.\n  \"\"\"\n  context: {before}\n"
         ));
     }
     out
@@ -127,7 +131,7 @@ fn a_use_of_a_new_name_leaves_other_chunks_alone() {
     it.set(&text);
     it.diagnose();
     it.ran();
-    it.set(&text.replace("Write part 50 about", "Write part 50 after {part49} about"));
+    it.set(&text.replace("Write part 50 about", "Write part 50 after {part48} about"));
     assert_eq!(it.diagnose(), 0);
     // The names used changed, so that unused declarations are looked for again; nobody's names are resolved again.
     let mut expected = map(ONE_CHUNK);
@@ -139,13 +143,13 @@ fn a_use_of_a_new_name_leaves_other_chunks_alone() {
 fn a_new_declaration_is_seen_by_all() {
     let text = long(50);
     let mut it = Counted::new();
-    it.set(&format!("{text}session \"Use\"\n  context: extra\n"));
+    it.set(&format!("{text}session \"Use\"\n  context: [extra, part9]\n"));
     assert_eq!(it.diagnose(), 1);
     it.set(&format!(
-        "let extra = 1\n{text}session \"Use\"\n  context: extra\n"
+        "let extra = 1\n{text}session \"Use\"\n  context: [extra, part9]\n"
     ));
     assert_eq!(it.diagnose(), 0);
-    it.set(&format!("{text}session \"Use\"\n  context: extra\n"));
+    it.set(&format!("{text}session \"Use\"\n  context: [extra, part9]\n"));
     assert_eq!(it.diagnose(), 1);
 }
 

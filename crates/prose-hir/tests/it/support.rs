@@ -4,7 +4,7 @@ use prose_hir::{Change, Diagnostic, FileId, RootDatabase, SourceFile, diagnostic
 use prose_syntax::TextSize;
 use test_fixture::Fixture;
 
-/// Files of a fixture in a database, `use` targets resolved as on a disk with only these files.
+/// Files of a fixture in a database, those with an address for a path not approved, `use` targets resolved as on a disk with only these files.
 pub fn load(fixture: &Fixture) -> RootDatabase {
     let mut db = RootDatabase::default();
     load_into(&mut db, fixture);
@@ -14,7 +14,13 @@ pub fn load(fixture: &Fixture) -> RootDatabase {
 pub fn load_into(db: &mut RootDatabase, fixture: &Fixture) {
     let mut change = Change::new();
     for (index, file) in fixture.files.iter().enumerate() {
-        change.text(FileId(index as u32), file.path.clone(), file.text.clone());
+        let id = FileId(index as u32);
+        if file.path.starts_with("https://") {
+            let content = prose_hir::FileContent::Unapproved;
+            change.files.push((id, file.path.clone(), content));
+            continue;
+        }
+        change.text(id, file.path.clone(), file.text.clone());
     }
     db.apply_change(change);
     let mut change = Change::new();
@@ -24,7 +30,9 @@ pub fn load_into(db: &mut RootDatabase, fixture: &Fixture) {
             .into_iter()
             .filter_map(|target| {
                 if paths::target_kind(&target) != paths::TargetKind::Local {
-                    return None;
+                    // An address leads somewhere only if the fixture says that it is known and not approved.
+                    let known = fixture.file(&target)?;
+                    return Some((target, Some(FileId(known as u32))));
                 }
                 let found = paths::candidates(&target, &file.path, "")
                     .into_iter()

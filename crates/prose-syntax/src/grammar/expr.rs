@@ -281,8 +281,37 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
             choice_expr(p)
         }
         TRY_KW if colon || block => try_expr(p),
+        _ if !ctx.header && !p.at_statement_start() && !p.in_brackets() => misspelled(p, ctx),
         _ => name_ref(p),
     }
+}
+
+/// A name, unless it is the word of a construct with a slip in it, as what follows shows.
+fn misspelled(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
+    let agent = p.nth(1) == COLON && p.nth(2) == IDENT && is_line_end(p.nth(3));
+    let body = p.nth(1) == COLON && is_line_end(p.nth(2));
+    let text = matches!(p.nth(1), STRING | TRIPLE_STRING | DISCRETION);
+    if !(agent || body || text) || p.kw(0).is_keyword() {
+        return name_ref(p);
+    }
+    let nearest = match stmt::closest(p.text(0)) {
+        Some(it @ ("`session`" | "`resume`")) => it,
+        Some(it @ ("`parallel`" | "`loop`" | "`choice`" | "`try`" | "`do`" | "`if`")) if !agent => it,
+        _ => return name_ref(p),
+    };
+    p.error(SyntaxErrorKind::NotAStatement {
+        word: p.text(0).to_owned(),
+        nearest: Some(nearest),
+    });
+    p.mute();
+    let done = if matches!(nearest, "`session`" | "`resume`") {
+        session::session(p, ctx)
+    } else {
+        let m = p.start();
+        skip_line(p, m)
+    };
+    p.unmute();
+    done
 }
 
 fn is_operator_word(kw: SyntaxKind) -> bool {

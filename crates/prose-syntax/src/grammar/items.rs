@@ -94,9 +94,10 @@ fn input_stmt(p: &mut Parser<'_>) {
             }
             if p.at(L_PAREN) {
                 let from = p.pos();
+                let ignored = ignored_modifier(p);
                 modifier_list(p);
                 let range = p.range_since(from);
-                p.error_at(SyntaxErrorKind::InputModifiers, range);
+                p.error_at(ignored.unwrap_or(SyntaxErrorKind::InputModifiers), range);
             }
         }
     } else if p.at_line_end() {
@@ -133,11 +134,28 @@ fn begins_value(p: &Parser<'_>) -> bool {
     )
 }
 
+/// The first modifier of an input, at the bracket of the list, that does not count.
+fn ignored_modifier(p: &Parser<'_>) -> Option<SyntaxErrorKind> {
+    // Longer lists than that nobody writes.
+    const MOST_TOKENS: usize = 64;
+    (1..MOST_TOKENS)
+        .take_while(|at| !matches!(p.nth(*at), R_PAREN | NEWLINE | EOF))
+        .find(|at| p.nth(*at) == IDENT && p.nth(at + 1) == COLON && p.text(*at) != "default")
+        .map(|at| SyntaxErrorKind::InputModifierIgnored {
+            name: p.text(at).to_owned(),
+        })
+}
+
 /// `output name = EXPR`, `output EXPR`, `output name: "what it is"`
 fn output_stmt(p: &mut Parser<'_>) {
     let m = p.start();
+    let head = p.range();
     p.bump_kw();
-    if p.at(IDENT) && p.nth(1) == EQ {
+    if p.at(COLON) {
+        p.error_at(SyntaxErrorKind::OutputWithoutName, head);
+        p.bump();
+        expr::expr(p, PLAIN);
+    } else if p.at(IDENT) && p.nth(1) == EQ {
         name(p, "a name", "`output`");
         p.bump();
         stmt::value(p, "`=`");

@@ -1,0 +1,211 @@
+//! Habits that cost time or hide mistakes, as far as a construct shows them by itself.
+
+use prose_syntax::{TextRange, TextSize};
+
+use super::Context;
+use crate::Tag;
+use crate::diagnostic::{Finding, Place};
+use crate::hir::*;
+
+/// What a list of statements shows.
+pub(super) fn stmts(ctx: &mut Context<'_>, list: &[Stmt]) {
+    let Some(at) = list.iter().position(stmt_leaves) else {
+        return;
+    };
+    // Blocks and agents are there wherever they are declared.
+    let runs = |it: &&Stmt| matches!(it.kind, StmtKind::Expr(_));
+    let rest = &list[at + 1..];
+    let (Some(first), Some(last)) = (rest.iter().find(runs), rest.iter().rfind(runs)) else {
+        return;
+    };
+    let text = "this is never reached: remove it, or move it up";
+    let place = Place::Here(head(&list[at]));
+    ctx.push(
+        Finding::new("L408", first.range.cover(last.range), text)
+            .tag(Tag::Unnecessary)
+            .related(place, "the statements end here in any case"),
+    );
+}
+
+/// What an expression shows.
+pub(super) fn expr(ctx: &mut Context<'_>, it: &Expr) {
+    match &it.kind {
+        ExprKind::Parallel { mods, body } => parallel(ctx, it, mods, body),
+        ExprKind::Repeat { count, .. } if number(count) == Some(1.0) => {
+            let text = "this runs once, without any loop: remove `repeat`, or give another number";
+            ctx.push(Finding::new("L410", count.range, text).tag(Tag::Unnecessary));
+        }
+        ExprKind::Loop(inner) => {
+            if let Some(max) = modifier(&inner.mods, "max").filter(|it| number(it) == Some(1.0)) {
+                let text = "this runs at most once: write `if`, or raise the limit";
+                ctx.push(Finding::new("L410", max.range, text));
+            }
+        }
+        ExprKind::Try {
+            catches,
+            finally: None,
+            ..
+        } => {
+            if let [(_, body)] = catches.as_slice()
+                && let [
+                    Stmt {
+                        kind:
+                            StmtKind::Expr(Expr {
+                                kind: ExprKind::Throw(None),
+                                range,
+                            }),
+                        ..
+                    },
+                ] = body.stmts.as_slice()
+            {
+                let text =
+                    "this only raises the error again: remove `try` and `catch`, or do something about it";
+                ctx.push(Finding::new("L411", *range, text).tag(Tag::Unnecessary));
+            }
+        }
+        ExprKind::Session(it) => context(ctx, &it.props),
+        _ => {}
+    }
+}
+
+/// What an agent shows.
+pub(super) fn agent(ctx: &mut Context<'_>, agent: &AgentDef) {
+    let Some(Property {
+        key,
+        value: PropValue::Nested(rules, _),
+        ..
+    }) = property(&agent.props, "permissions")
+    else {
+        return;
+    };
+    let everywhere = |kind: &str| match property(rules, kind).map(|it| &it.value) {
+        Some(PropValue::Expr(Expr {
+            kind: ExprKind::List { items, .. },
+            ..
+        })) => items.iter().any(|it| match &it.kind {
+            ExprKind::Text(text) => {
+                matches!(text.parts.as_slice(), [Part::Text(it)] if it == "**" || it == "**/*")
+            }
+            _ => false,
+        }),
+        Some(PropValue::Expr(Expr {
+            kind: ExprKind::Name(word),
+            ..
+        })) => word == "allow",
+        _ => false,
+    };
+    if ["write", "bash", "network"].into_iter().all(everywhere) {
+        let text =
+            "this agent may write anything, run anything and reach any host: leave it what its task needs";
+        ctx.push(Finding::new("L414", key.range, text));
+    }
+}
+
+fn parallel(ctx: &mut Context<'_>, it: &Expr, mods: &[Modifier], body: &Body) {
+    let word = TextRange::at(it.range.start(), TextSize::of("parallel"));
+    match body.stmts.as_slice() {
+        [_] if !ctx.is_broken(it.range) => {
+            let text = "there is only one branch, so that nothing runs beside it: remove `parallel:`, or add branches";
+            ctx.push(Finding::new("L409", word, text).tag(Tag::Unnecessary));
+        }
+        _ => {}
+    }
+    if !mods.is_empty() || body.stmts.len() < 2 {
+        return;
+    }
+    for stmt in &body.stmts {
+        if let StmtKind::Expr(Expr {
+            kind: ExprKind::Parallel { mods, .. },
+            range,
+        }) = &stmt.kind
+            && mods.is_empty()
+        {
+            let inner = TextRange::at(range.start(), TextSize::of("parallel"));
+            let text = "these branches run beside those around them in any case: move them up one level";
+            ctx.push(
+                Finding::new("L412", inner, text)
+                    .tag(Tag::Unnecessary)
+                    .related(Place::Here(word), "inside this one"),
+            );
+        }
+    }
+}
+
+/// A value that is passed twice.
+fn context(ctx: &mut Context<'_>, props: &[Property]) {
+    let Some(Property {
+        value:
+            PropValue::Expr(Expr {
+                kind: ExprKind::List { items, .. },
+                ..
+            }),
+        ..
+    }) = property(props, "context")
+    else {
+        return;
+    };
+    // Lists are short; a longer one is made by a program and gets no advice.
+    if items.len() > 64 {
+        return;
+    }
+    for (index, item) in items.iter().enumerate() {
+        let ExprKind::Name(name) = &item.kind else {
+            continue;
+        };
+        let same = |it: &&Expr| matches!(&it.kind, ExprKind::Name(it) if it == name);
+        if let Some(first) = items[..index].iter().find(same) {
+            let text = format!("`{name}` is already in this context: remove it");
+            ctx.push(
+                Finding::new("L413", item.range, text)
+                    .tag(Tag::Unnecessary)
+                    .related(Place::Here(first.range), "first here"),
+            );
+        }
+    }
+}
+
+fn number(it: &Expr) -> Option<f64> {
+    match it.kind {
+        ExprKind::Number(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// Whether nothing after a statement is ever reached.
+fn stmt_leaves(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Expr(it) => leaves(it),
+        _ => false,
+    }
+}
+
+fn leaves(it: &Expr) -> bool {
+    let body = |it: &Body| it.stmts.iter().any(stmt_leaves);
+    match &it.kind {
+        ExprKind::Throw(_) | ExprKind::Break | ExprKind::Return { .. } => true,
+        ExprKind::If {
+            arms,
+            otherwise: Some(otherwise),
+        } => body(otherwise) && arms.iter().all(|it| body(&it.1)),
+        ExprKind::Choice { options, .. } => !options.is_empty() && options.iter().all(|it| body(&it.body)),
+        ExprKind::Do(it) => body(it),
+        _ => false,
+    }
+}
+
+/// A statement's first word.
+fn head(stmt: &Stmt) -> TextRange {
+    let word = match &stmt.kind {
+        StmtKind::Expr(it) => match &it.kind {
+            ExprKind::Throw(_) => "throw",
+            ExprKind::Break => "break",
+            ExprKind::Return { is_return: true, .. } => "return",
+            ExprKind::Return { .. } => "output",
+            ExprKind::If { .. } => "if",
+            ExprKind::Choice { .. } => "choice",
+            _ => "",
+        },
+        _ => "",
+    };
+    TextRange::at(stmt.range.start(), TextSize::of(word))
+}
