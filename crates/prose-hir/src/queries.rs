@@ -75,12 +75,12 @@ pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<[Usage]> {
     crate::symbols::usages_of(scopes(db, chunk)).into()
 }
 
-/// Words of a chunk with an error, any of which may have been meant as a use. Asked only when a name seems to be unused.
+/// Words of the statements with an error in a chunk, any of which may have been meant as a use. Asked only when a name seems to be unused.
 #[salsa::tracked]
 pub(crate) fn mentions(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<Name>> {
     let mut out = FxHashSet::default();
     if declarations(db, chunk).broken {
-        crate::checks::words(chunk.text(db), &mut out);
+        crate::checks::broken_words(chunk.text(db), &body(db, chunk).errors, &mut out);
     }
     Arc::new(out)
 }

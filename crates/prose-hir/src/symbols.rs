@@ -217,10 +217,7 @@ pub(crate) fn usages_of(scopes: &Scopes) -> Vec<Usage> {
 
 /// The frame of the top level, a block or an agent that a scope is in.
 fn frame_around(scopes: &Scopes, scope: u32) -> u32 {
-    scopes
-        .frames_from(scopes.frame_of(scope))
-        .last()
-        .unwrap_or(ROOT)
+    scopes.frames_from(scopes.frame_of(scope)).last().unwrap_or(ROOT)
 }
 
 /// Whether the judge is asked, in the same block of this chunk, when a variable may be in sight.
@@ -246,7 +243,9 @@ fn pauses(body: &ChunkBody, out: &mut Declarations) {
     let mut ran = false;
     let mut leading = FxHashSet::default();
     for stmt in &body.stmts {
-        let StmtKind::Expr(expr) = &stmt.kind else { continue };
+        let StmtKind::Expr(expr) = &stmt.kind else {
+            continue;
+        };
         match &expr.kind {
             ExprKind::Input { name: Some(name), .. } if !ran => drop(leading.insert(&name.name)),
             _ => ran |= runs(expr),

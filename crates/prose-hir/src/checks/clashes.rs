@@ -4,11 +4,11 @@ use prose_model::Name;
 use rustc_hash::FxHashMap;
 
 use super::Context;
+use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
 use crate::scopes::{Def, DefKind, FrameKind, ROOT, Sort};
 use crate::vars::VarPlace;
-use crate::Fix;
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     file_wide(ctx);

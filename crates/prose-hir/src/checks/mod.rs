@@ -13,7 +13,7 @@ mod syntax;
 pub(crate) mod unused;
 
 pub(crate) use suppress::Allow;
-pub(crate) use unused::words;
+pub(crate) use unused::broken_words;
 
 use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};

@@ -1,7 +1,7 @@
 //! Findings of the parser.
 
-use crate::diagnostic::Finding;
 use crate::Tag;
+use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
 use prose_syntax::SyntaxErrorKind;
 

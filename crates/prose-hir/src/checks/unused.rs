@@ -5,7 +5,8 @@
 //! while a variable is there counts as a use.
 
 use prose_model::Name;
-use prose_syntax::TextRange;
+use prose_model::codes::Severity;
+use prose_syntax::{SyntaxError, TextRange};
 use rustc_hash::FxHashSet;
 
 use crate::diagnostic::Finding;
@@ -28,7 +29,11 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
     let mut read: FxHashSet<&Name> = FxHashSet::default();
     let mut called: FxHashSet<&Name> = FxHashSet::default();
     for file in std::iter::once(&file).chain(&program.used) {
-        for usage in file.chunks(db).iter().flat_map(|it| queries::usages(db, *it).iter()) {
+        for usage in file
+            .chunks(db)
+            .iter()
+            .flat_map(|it| queries::usages(db, *it).iter())
+        {
             if usage.reads() {
                 read.insert(&usage.name);
             }
@@ -220,8 +225,27 @@ fn serves(
     }
 }
 
+/// Collects the words of the statements of the top level in which there is an error.
+pub(crate) fn broken_words(text: &str, errors: &[SyntaxError], out: &mut FxHashSet<Name>) {
+    let starts: Vec<_> = errors
+        .iter()
+        .filter(|it| it.severity() == Severity::Error)
+        .map(|it| it.range.start())
+        .collect();
+    for piece in prose_syntax::chunks(text) {
+        let range = piece.range;
+        let last = usize::from(range.end()) == text.len();
+        if starts
+            .iter()
+            .any(|it| range.contains(*it) || last && *it == range.end())
+        {
+            words(&text[range], out);
+        }
+    }
+}
+
 /// Collects the words of a text that may be names, of those with hyphens also their parts.
-pub(crate) fn words(text: &str, out: &mut FxHashSet<Name>) {
+fn words(text: &str, out: &mut FxHashSet<Name>) {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     for word in text.split(|c: char| !(part(c) || c == '-')) {
         let word = word.trim_matches('-');

@@ -162,7 +162,11 @@ impl Walk {
     fn stmts(&mut self, stmts: &[Stmt]) {
         let last = std::mem::replace(&mut self.last, Valued::Yes);
         for (index, stmt) in stmts.iter().enumerate() {
-            self.valued = if index + 1 == stmts.len() { last } else { Valued::No };
+            self.valued = if index + 1 == stmts.len() {
+                last
+            } else {
+                Valued::No
+            };
             self.stmt(stmt);
         }
         self.valued = Valued::Yes;
