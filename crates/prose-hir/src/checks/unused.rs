@@ -112,7 +112,7 @@ fn misspelled(
     let unknown: Vec<&str> = read
         .iter()
         .filter(|it| {
-            !symbols.vars.contains_key(**it)
+            !symbols.vars.contains_key(it)
                 && program.agent(it).is_none()
                 && program.block(it).is_none()
                 && program.import(it).is_none()
