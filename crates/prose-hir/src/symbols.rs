@@ -29,6 +29,8 @@ pub(crate) struct Declarations {
     pub runs: bool,
     /// Whether there is no statement at all.
     pub empty: bool,
+    /// The statement of the top level after which none is reached.
+    pub leaves: Option<u32>,
     /// Whether an error of the parser may have cost it declarations or uses.
     pub broken: bool,
     /// Whether the top level may end with `output EXPR`, so that its result may be anything.
@@ -169,6 +171,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
     pauses(body, &mut out);
     out.held = scopes.held.clone();
     out.empty = body.stmts.is_empty();
+    out.leaves = crate::checks::lints::leaving(&body.stmts).map(|it| it as u32);
     let is_error = |it: &prose_syntax::SyntaxError| it.severity() == prose_model::codes::Severity::Error;
     out.broken = body.errors.iter().any(is_error);
     out.runs = body
@@ -521,6 +524,8 @@ pub(crate) struct FileSymbols {
     pub first_run: Option<u32>,
     /// The last chunk with a statement.
     pub last: u32,
+    /// The statement of the top level after which none is reached: chunk, position in it.
+    pub leaves: Option<(u32, u32)>,
     /// Whether the top level may end with `output EXPR`.
     pub returns: bool,
     /// The last chunk whose top level asks the judge.
@@ -553,6 +558,9 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         }
         if !sig.empty {
             out.last = index as u32;
+        }
+        if out.leaves.is_none() {
+            out.leaves = sig.leaves.map(|it| (index as u32, it));
         }
         if sig.judges {
             out.last_judge = Some(index as u32);

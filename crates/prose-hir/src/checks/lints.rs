@@ -3,28 +3,73 @@
 use prose_syntax::{TextRange, TextSize};
 
 use super::Context;
-use crate::Tag;
-use crate::diagnostic::{Finding, Place};
+use crate::diagnostic::{Diagnostic, Finding, Place};
 use crate::hir::*;
+use crate::{Db, SourceFile, Tag, queries};
 
-/// What a list of statements shows.
+const UNREACHED: &str = "this is never reached: remove it, or move it up";
+const ENDS: &str = "the statements end here in any case";
+
+/// What the statements of a body show.
 pub(super) fn stmts(ctx: &mut Context<'_>, list: &[Stmt]) {
-    let Some(at) = list.iter().position(stmt_leaves) else {
+    let Some(at) = leaving(list) else {
         return;
     };
-    // Blocks and agents are there wherever they are declared.
-    let runs = |it: &&Stmt| matches!(it.kind, StmtKind::Expr(_));
     let rest = &list[at + 1..];
     let (Some(first), Some(last)) = (rest.iter().find(runs), rest.iter().rfind(runs)) else {
         return;
     };
-    let text = "this is never reached: remove it, or move it up";
     let place = Place::Here(head(&list[at]));
     ctx.push(
-        Finding::new("L408", first.range.cover(last.range), text)
+        Finding::new("L408", first.range.cover(last.range), UNREACHED)
             .tag(Tag::Unnecessary)
-            .related(place, "the statements end here in any case"),
+            .related(place, ENDS),
     );
+}
+
+/// The statement after which none of a list is reached.
+pub(crate) fn leaving(list: &[Stmt]) -> Option<usize> {
+    list.iter().position(stmt_leaves)
+}
+
+/// Blocks and agents are there wherever they are declared.
+fn runs(it: &&Stmt) -> bool {
+    matches!(it.kind, StmtKind::Expr(_))
+}
+
+/// Statements of the top level that are never reached; they stand in several chunks.
+pub(super) fn unreached(db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
+    let (chunk, at) = queries::file_symbols(db, file).leaves?;
+    let chunks = file.chunks(db);
+    let starts = file.starts(db);
+    let (chunk, at) = (chunk as usize, at as usize);
+    let found = |index: usize, last: bool| {
+        let body = queries::body(db, *chunks.get(index)?);
+        let list = match index == chunk {
+            true => body.stmts.get(at + 1..)?,
+            false => &body.stmts,
+        };
+        let stmt = match last {
+            true => list.iter().rfind(runs),
+            false => list.iter().find(runs),
+        };
+        Some(stmt?.range + *starts.get(index)?)
+    };
+    let first = (chunk..chunks.len()).find_map(|it| found(it, false))?;
+    let last = (chunk..chunks.len()).rev().find_map(|it| found(it, true))?;
+    let end = head(queries::body(db, *chunks.get(chunk)?).stmts.get(at)?) + *starts.get(chunk)?;
+    let finding = Finding::new("L408", first.cover(last), UNREACHED);
+    Some(Diagnostic {
+        code: finding.code,
+        severity: finding.severity,
+        message: finding.message,
+        file: file.id(db),
+        range: finding.range,
+        related: vec![(file.id(db), end, ENDS.to_owned())],
+        tags: vec![Tag::Unnecessary],
+        fix: None,
+        about: None,
+    })
 }
 
 /// What an expression shows.
@@ -66,6 +111,11 @@ pub(super) fn expr(ctx: &mut Context<'_>, it: &Expr) {
         ExprKind::Session(it) => context(ctx, &it.props),
         _ => {}
     }
+    each_child(it, &mut |child| {
+        if let Child::Body(it) = child {
+            stmts(ctx, &it.stmts);
+        }
+    });
 }
 
 /// What an agent shows.

@@ -3,7 +3,7 @@
 mod clashes;
 mod contracts;
 mod fixes;
-mod lints;
+pub(crate) mod lints;
 mod names;
 mod near;
 mod props;
@@ -150,6 +150,7 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
             ));
         }
     }
+    out.extend(lints::unreached(db, file));
     if !allows.is_empty() {
         suppress::apply(file.id(db), &file.text(db), &allows, &mut out);
     }

@@ -22,7 +22,6 @@ pub(super) fn check(ctx: &mut Context<'_>) {
 }
 
 fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
-    lints::stmts(ctx, list);
     for stmt in list {
         match &stmt.kind {
             StmtKind::Use(_) | StmtKind::SkillImport { .. } => {}
@@ -42,6 +41,7 @@ fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
                         _ => unknown_modifier(ctx, modifier, "`max_depth:`"),
                     }
                 }
+                lints::stmts(ctx, &it.body.stmts);
                 stmts(
                     ctx,
                     &it.body.stmts,
