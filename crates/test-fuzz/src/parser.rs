@@ -10,7 +10,7 @@ pub(crate) fn check(text: &str) {
     assert!(whole.syntax().text() == text, "the tree has another text");
     bounded(&whole, text);
     in_order(whole.errors(), text);
-    same_in_chunks(&whole, text);
+    same_in_parts(&whole, text, chunks(text).into_iter().map(|it| it.range));
 }
 
 /// Neither depth nor number of nodes and findings grow beyond what the tokens warrant.
@@ -51,15 +51,15 @@ fn in_order(errors: &[SyntaxError], text: &str) {
     }
 }
 
-/// Chunks parsed alone and put side by side give what the whole gives.
-pub(crate) fn same_in_chunks(whole: &Parse, text: &str) {
+/// Parts parsed alone and put side by side give what the whole gives.
+pub(crate) fn same_in_parts(whole: &Parse, text: &str, parts: impl Iterator<Item = TextRange>) {
     let (mut tree, mut errors) = (Vec::new(), Vec::new());
-    for chunk in chunks(text) {
-        let part = parse_chunk(&text[chunk.range]);
-        flatten(&part.syntax(), chunk.range.start(), &mut tree);
+    for range in parts {
+        let part = parse_chunk(&text[range]);
+        flatten(&part.syntax(), range.start(), &mut tree);
         let shift = |it: &SyntaxError| SyntaxError {
             kind: it.kind.clone(),
-            range: it.range + chunk.range.start(),
+            range: it.range + range.start(),
         };
         errors.extend(part.errors().iter().map(shift));
     }

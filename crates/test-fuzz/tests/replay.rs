@@ -7,7 +7,7 @@ use test_fuzz::{Edit, Edited, Target, change};
 use test_programs::{Numbers, originals, root};
 
 /// Changes tried of each target; the fuzzer tries more.
-const CHANGES: u64 = 400;
+const CHANGES: u64 = 200;
 
 /// Checks an input, and says which one it was.
 #[track_caller]
