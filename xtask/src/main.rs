@@ -3,6 +3,7 @@
 //!
 //! Architecture invariant: a task says what failed and where to look, and its exit code is not 0 then.
 
+mod bench;
 mod corpus;
 mod editors;
 mod fuzz;
@@ -46,6 +47,8 @@ enum Task {
     Guide,
     /// Try texts and edits made at random on lexer, parser, checks and database
     Fuzz(fuzz::Options),
+    /// Measure, and write the tables of docs/performance.md
+    Bench(bench::Options),
     /// Take the picture of VS Code that the README shows
     Screenshot,
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Corpus { dir } => corpus::run(&dir),
         Task::Guide => guide::run(),
         Task::Fuzz(options) => fuzz::run(options),
+        Task::Bench(options) => bench::run(options),
         Task::Screenshot => editors::screenshot(),
     };
     match result {

@@ -1,0 +1,74 @@
+//! Types in a real language server, reads what the harness measured, and writes both into the page. Called by `cargo xtask bench`.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use prose_bench::keystrokes::{Options, measure};
+use prose_bench::{machine, report};
+
+#[derive(Parser)]
+struct Cli {
+    /// The server's binary
+    #[arg(long)]
+    server: PathBuf,
+    /// The harness's folder of results
+    #[arg(long)]
+    results: PathBuf,
+    /// The page to write into; without it, the tables are only printed
+    #[arg(long)]
+    page: Option<PathBuf>,
+    /// What built it, for the page
+    #[arg(long, default_value = "")]
+    compiler: String,
+    /// Keystrokes of each kind
+    #[arg(long, default_value_t = 500)]
+    keystrokes: usize,
+    /// Edits after which memory is measured again
+    #[arg(long, default_value_t = 10_000)]
+    edits: usize,
+    /// Lines of each document
+    #[arg(long, value_delimiter = ',', default_value = "10000,32000,314000")]
+    lines: Vec<usize>,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), String> {
+    let before = machine::load();
+    let mut outcomes = Vec::new();
+    for lines in &cli.lines {
+        eprintln!("typing in a document of {lines} lines");
+        let options = Options {
+            lines: *lines,
+            keystrokes: cli.keystrokes,
+            edits: cli.edits,
+        };
+        outcomes.push(measure(&cli.server, options).map_err(|error| error.to_string())?);
+    }
+    let measured = format!(
+        "Machine: {}; {}. Load while typing: {before:.1} to {:.1} (1 is one busy core).\n\n{}\n{}\n{}",
+        machine::describe(),
+        cli.compiler,
+        machine::load(),
+        report::stages(&cli.results),
+        report::keystrokes(&outcomes),
+        report::memory(&outcomes),
+    );
+    println!("{measured}");
+    if let Some(page) = &cli.page {
+        let failed = |error: std::io::Error| format!("{}: {error}", page.display());
+        let text = std::fs::read_to_string(page).map_err(failed)?;
+        std::fs::write(page, report::replace_measured(&text, &measured)?).map_err(failed)?;
+    }
+    Ok(())
+}
