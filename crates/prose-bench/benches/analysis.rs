@@ -89,9 +89,15 @@ fn analysis(criterion: &mut Criterion<CpuTime>) {
             group.sample_size(10);
         }
         let id = |what: &str| BenchmarkId::new(what, &input.name);
-        group.bench_function(id("lex"), |it| it.iter(|| prose_syntax::token_count(text)));
+        // A text is cut by lexing it and its layout, and by nothing more.
+        group.bench_function(id("lex"), |it| it.iter(|| prose_syntax::ChunkMap::new(text)));
         group.bench_function(id("parse"), |it| {
             it.iter_with_large_drop(|| prose_syntax::parse(text))
+        });
+        group.bench_function(id("format"), |it| {
+            let parse = prose_syntax::parse(text);
+            let options = prose_fmt::Options::default();
+            it.iter(|| prose_fmt::format(&parse, text, &options));
         });
         group.bench_function(id("check"), |it| {
             it.iter_with_large_drop(|| {

@@ -14,9 +14,9 @@ const END: &str = "<!-- end of measured -->";
 
 /// The stages in the order of the table, and the inputs in the order of its columns.
 const STAGES: [(&str, &str); 5] = [
-    ("lex", "lexing"),
+    ("lex", "lexing, layout and cutting into chunks"),
     ("parse", "lexing and parsing"),
-    ("format", "formatting"),
+    ("format", "formatting a tree"),
     ("check", "full check, from text to diagnostics"),
     ("lower", "lowering, after the check"),
 ];

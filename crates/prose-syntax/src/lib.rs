@@ -147,11 +147,6 @@ impl Parse {
     }
 }
 
-/// How many tokens a text has, blanks and comments included. What lexing alone costs is measured with it.
-pub fn token_count(text: &str) -> usize {
-    lexer::lex(text).len()
-}
-
 /// A tree as text: one line per node and token with its range, indented by depth. For tests and bug reports.
 pub fn dump(node: &SyntaxNode) -> String {
     let mut out = String::new();
