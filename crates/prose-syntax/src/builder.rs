@@ -18,16 +18,17 @@ const PLACES: usize = 1024;
 /// Longest text that is looked up, in bytes; [`TokenKey`] can't hold more.
 const SHORT: usize = 16;
 
-/// Most children a node has that is looked up.
-const FEW: usize = 3;
-
 /// Small parts of the trees built last.
 struct Cache {
-    tokens: Vec<(TokenKey, Option<GreenToken>)>,
+    tokens: Tokens,
+    /// Nodes with one child, which comes from here itself.
+    nodes: Vec<Option<GreenNode>>,
+}
+
+struct Tokens {
+    table: Vec<(TokenKey, Option<GreenToken>)>,
     /// Tokens of one byte, each at its byte: most blanks and punctuation.
     bytes: Vec<Option<GreenToken>>,
-    /// Nodes all of whose children come from here themselves.
-    nodes: Vec<Option<GreenNode>>,
 }
 
 /// Kind and text of a short token.
@@ -42,8 +43,10 @@ struct TokenKey {
 thread_local! {
     /// One for all trees of a thread: the parts of a file are parsed one by one, and they are much alike.
     static CACHE: RefCell<Cache> = RefCell::new(Cache {
-        tokens: vec![(TokenKey::default(), None); PLACES],
-        bytes: vec![None; 256],
+        tokens: Tokens {
+            table: vec![(TokenKey::default(), None); PLACES],
+            bytes: vec![None; 256],
+        },
         nodes: vec![None; PLACES],
     });
 }
@@ -83,18 +86,11 @@ impl Builder<'_> {
             return;
         };
         let children = &self.children[first..];
-        let mut hash = kind as u64;
-        if children.len() <= FEW {
-            for (child, _) in children {
-                if *child == 0 {
-                    hash = 0;
-                    break;
-                }
-                hash = mix(hash, *child);
-            }
-        } else {
-            hash = 0;
-        }
+        // A lookup is worth it where an equal node is likely.
+        let hash = match children {
+            [(child, _)] if *child != 0 => mix(kind as u64, *child) | 1,
+            _ => 0,
+        };
         if hash == 0 {
             let node = GreenNode::new(kind.into(), self.children.drain(first..).map(|it| it.1));
             self.children.push((0, NodeOrToken::Node(node)));
@@ -102,7 +98,7 @@ impl Builder<'_> {
         }
         let slot = &mut self.cache.nodes[slot_of(hash)];
         let node = match slot {
-            Some(node) if node.kind() == kind.into() && same_children(node, children) => {
+            Some(node) if node.kind() == kind.into() && same_child(node, children) => {
                 let node = node.clone();
                 self.children.truncate(first);
                 node
@@ -117,32 +113,56 @@ impl Builder<'_> {
 
     /// The next token: a range of the text.
     pub(crate) fn token(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) {
+        let (hash, token) = match self.cache.tokens.get(kind, text, range.clone()) {
+            Some((hash, token)) => (hash, token.clone()),
+            None => (0, GreenToken::new(kind.into(), &text[range])),
+        };
+        self.children.push((hash, NodeOrToken::Token(token)));
+    }
+
+    /// A node that holds the next token and nothing else.
+    pub(crate) fn leaf(&mut self, kind: SyntaxKind, token: SyntaxKind, text: &str, range: Range<usize>) {
+        let Some((hash, token)) = self.cache.tokens.get(token, text, range.clone()) else {
+            let token = NodeOrToken::Token(GreenToken::new(token.into(), &text[range]));
+            let node = GreenNode::new(kind.into(), std::iter::once(token));
+            self.children.push((0, NodeOrToken::Node(node)));
+            return;
+        };
+        let hash = mix(kind as u64, hash) | 1;
+        let slot = &mut self.cache.nodes[slot_of(hash)];
+        let node = match slot {
+            Some(node) if node.kind() == kind.into() && is_child(node, token) => node.clone(),
+            _ => {
+                let child = std::iter::once(NodeOrToken::Token(token.clone()));
+                slot.insert(GreenNode::new(kind.into(), child)).clone()
+            }
+        };
+        self.children.push((hash, NodeOrToken::Node(node)));
+    }
+}
+
+impl Tokens {
+    /// A short token and its hash, which is never 0; `None` for a long one.
+    fn get(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) -> Option<(u64, &GreenToken)> {
         let bytes = &text.as_bytes()[range.clone()];
         if let [byte] = bytes {
             let hash = mix(kind as u64, u64::from(*byte)) | 1;
-            let slot = &mut self.cache.bytes[usize::from(*byte)];
-            let token = match slot {
-                Some(token) if token.kind() == kind.into() => token.clone(),
-                _ => slot.insert(GreenToken::new(kind.into(), &text[range])).clone(),
-            };
-            self.children.push((hash, NodeOrToken::Token(token)));
-            return;
-        }
-        let Some(key) = TokenKey::new(kind, bytes) else {
-            let token = GreenToken::new(kind.into(), &text[range]);
-            self.children.push((0, NodeOrToken::Token(token)));
-            return;
-        };
-        let hash = key.hash();
-        let (old, slot) = &mut self.cache.tokens[slot_of(hash)];
-        let token = match slot {
-            Some(token) if *old == key => token.clone(),
-            _ => {
-                *old = key;
-                slot.insert(GreenToken::new(kind.into(), &text[range])).clone()
+            let slot = &mut self.bytes[usize::from(*byte)];
+            if !matches!(slot, Some(token) if token.kind() == kind.into()) {
+                *slot = None;
             }
-        };
-        self.children.push((hash, NodeOrToken::Token(token)));
+            let token = slot.get_or_insert_with(|| GreenToken::new(kind.into(), &text[range]));
+            return Some((hash, token));
+        }
+        let key = TokenKey::new(kind, bytes)?;
+        let hash = key.hash();
+        let (old, slot) = &mut self.table[slot_of(hash)];
+        if *old != key {
+            *old = key;
+            *slot = None;
+        }
+        let token = slot.get_or_insert_with(|| GreenToken::new(kind.into(), &text[range]));
+        Some((hash, token))
     }
 }
 
@@ -175,15 +195,18 @@ impl TokenKey {
     }
 }
 
-/// Whether a node's children are these very elements.
-fn same_children(node: &GreenNode, children: &[(u64, GreenElement)]) -> bool {
-    let mut old = node.children();
-    old.len() == children.len()
-        && children.iter().all(|(_, new)| match (old.next(), new) {
-            (Some(NodeOrToken::Node(old)), NodeOrToken::Node(new)) => std::ptr::eq(old, &**new),
-            (Some(NodeOrToken::Token(old)), NodeOrToken::Token(new)) => std::ptr::eq(old, &**new),
-            _ => false,
-        })
+/// Whether a node's only child is this very element.
+fn same_child(node: &GreenNode, children: &[(u64, GreenElement)]) -> bool {
+    match (node.children().next(), children) {
+        (Some(NodeOrToken::Node(old)), [(_, NodeOrToken::Node(new))]) => std::ptr::eq(old, &**new),
+        (_, [(_, NodeOrToken::Token(new))]) => is_child(node, new),
+        _ => false,
+    }
+}
+
+/// Whether a node's only child is this very token. Nodes that are looked up have one child.
+fn is_child(node: &GreenNode, token: &GreenToken) -> bool {
+    matches!(node.children().next(), Some(NodeOrToken::Token(old)) if std::ptr::eq(old, &**token))
 }
 
 /// The multiplication spreads every bit to the upper ones, which [`slot_of`] takes.

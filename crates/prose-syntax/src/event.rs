@@ -22,6 +22,13 @@ pub(crate) enum Event {
         block: bool,
         parent: u32,
     },
+    /// A node with nothing in it but the next token, which is most nodes. `token` is the number of that token's kind; tokens
+    /// have the lowest numbers, and one byte for it keeps events at eight.
+    Leaf {
+        token: u8,
+        kind: SyntaxKind,
+        parent: u32,
+    },
     /// A `Start` that turned out not to be needed, or that was already used as a forward parent.
     Nothing,
     /// The current node ends.
@@ -89,6 +96,13 @@ impl Sink<'_, '_> {
                     }
                     self.start(kind);
                 }
+                Event::Leaf { token, kind, parent } => {
+                    self.trivia(self.end);
+                    if parent > 0 {
+                        self.parents(events, index, parent as usize);
+                    }
+                    self.leaf(kind, SyntaxKind::from_raw(token.into()).unwrap_or(ERROR));
+                }
                 Event::Finish => self.finish(),
                 Event::Token { kind } => self.token(kind),
                 Event::Trivia { until } => self.trivia(until as usize),
@@ -131,6 +145,21 @@ impl Sink<'_, '_> {
         }
         self.depth += 1;
         self.builder.start(kind);
+    }
+
+    fn leaf(&mut self, kind: SyntaxKind, token: SyntaxKind) {
+        if self.flat > 0 || self.depth + 1 >= MAX_TREE_DEPTH {
+            self.start(kind);
+            self.emit(token);
+            self.finish();
+            return;
+        }
+        if self.depth <= 1 {
+            self.reported = false;
+        }
+        self.builder
+            .leaf(kind, token, self.text, self.lexed.span(self.raw));
+        self.raw += 1;
     }
 
     fn too_deep(&mut self) {

@@ -105,15 +105,11 @@ fn name(p: &mut Parser<'_>, what: &'static str, after: &'static str) -> bool {
 
 /// NAME of a key, field or argument; any word is fine.
 fn bare_name(p: &mut Parser<'_>) {
-    let m = p.start();
-    p.bump();
-    m.complete(p, NAME);
+    p.leaf(NAME, false);
 }
 
 fn name_ref(p: &mut Parser<'_>) -> Completed {
-    let m = p.start();
-    p.bump();
-    m.complete(p, NAME_REF)
+    p.leaf(NAME_REF, false)
 }
 
 /// Words that begin a statement of the grammar.

@@ -280,6 +280,28 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A node of the current token alone, taken as the keyword it spells if `keyword`.
+    pub(crate) fn leaf(&mut self, kind: SyntaxKind, keyword: bool) -> Completed {
+        let tok = self.toks.get(self.pos).filter(|it| !is_virtual(it.kind));
+        let token = tok.and_then(|it| u8::try_from(if keyword { it.kw } else { it.kind } as u16).ok());
+        let Some(token) = token else {
+            let m = self.start();
+            self.bump();
+            return m.complete(self, kind);
+        };
+        self.fuel.set(FUEL);
+        self.pos += 1;
+        self.events.push(Event::Leaf {
+            token,
+            kind,
+            parent: 0,
+        });
+        Completed {
+            at: self.events.len() - 1,
+            kind,
+        }
+    }
+
     // ---- errors ------------------------------------------------------------------------------------
 
     /// Reports at the current token.
@@ -465,7 +487,7 @@ impl Completed {
     pub(crate) fn precede(self, p: &mut Parser<'_>) -> Marker {
         let marker = p.start();
         let distance = u32::try_from(marker.at - self.at).unwrap_or(0);
-        if let Some(Event::Start { parent, .. }) = p.events.get_mut(self.at) {
+        if let Some(Event::Start { parent, .. } | Event::Leaf { parent, .. }) = p.events.get_mut(self.at) {
             *parent = distance;
         }
         marker

@@ -191,19 +191,13 @@ pub(super) fn literal(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
     if p.at(DURATION) && !ctx.duration {
         p.error(SyntaxErrorKind::MisplacedDuration);
     }
-    let m = p.start();
-    p.bump_kw();
-    m.complete(p, LITERAL)
+    p.leaf(LITERAL, true)
 }
 
 fn primary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
     Some(match p.current() {
         NUMBER | DURATION | STRING | TRIPLE_STRING => literal(p, ctx),
-        DISCRETION => {
-            let m = p.start();
-            p.bump();
-            m.complete(p, DISCRETION_EXPR)
-        }
+        DISCRETION => p.leaf(DISCRETION_EXPR, false),
         L_BRACK => {
             let m = p.start();
             comma_list(p, "an element", |p| expr(p, PLAIN).is_some());
