@@ -273,6 +273,24 @@ fn check_fixes_what_needs_no_decision() {
 }
 
 #[test]
+fn comments_silence_and_know_what_is_off() {
+    let program = "session \"\" # prose: allow W001\nsession \"a\" # prose: allow W002\n";
+    let dir = workspace(&[("a.prose", program)]);
+    let codes = |dir: &std::path::Path| {
+        let ran = prose(dir, &["check", "a.prose", "--format", "json"]);
+        let out: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let found = out["files"][0]["diagnostics"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        found.iter().map(|it| it["code"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(dir.path()), ["\"P345\""]);
+    std::fs::write(dir.path().join("prose.toml"), "[lint]\nW002 = \"off\"\n").unwrap();
+    assert_eq!(codes(dir.path()), [] as [&str; 0]);
+}
+
+#[test]
 fn explain_prints_a_page_and_rejects_unknown_codes() {
     let dir = workspace(&[]);
     let ran = prose(dir.path(), &["explain", "e007"]);

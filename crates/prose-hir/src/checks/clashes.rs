@@ -208,10 +208,7 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
 
 /// A declaration inside a body whose name is already there: the same slot (`let` too much) or another (shadowing).
 fn nested(ctx: &mut Context<'_>, def: &Def) {
-    if matches!(
-        def.kind,
-        DefKind::Assigned | DefKind::Branch | DefKind::Output | DefKind::Implicit
-    ) {
+    if matches!(def.kind, DefKind::Assigned | DefKind::Branch | DefKind::Output) {
         return;
     }
     let scopes = ctx.scopes;
@@ -274,7 +271,9 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
                 return;
             }
             let resolved = ctx.resolver().variable(name, parent, def.seq);
-            (resolved.binding == Binding::Sure)
+            // An `item` inside an `item` is how pipelines nest.
+            let implicit = def.kind == DefKind::Implicit && resolved.kind == Some(DefKind::Implicit);
+            (resolved.binding == Binding::Sure && !implicit)
                 .then_some(resolved.site)
                 .flatten()
         }
