@@ -187,6 +187,18 @@ fn layout() -> Vec<Case> {
             "#]],
         ),
         case(
+            "P103",
+            "do:\n      session \"a\" # one\n    session \"b\"\n    session \"c\"\nsession \"d\"\n",
+            expect![[r#"
+                -- Align it with the block
+                do:
+                      session "a" # one
+                      session "b"
+                      session "c"
+                session "d"
+            "#]],
+        ),
+        case(
             "P104",
             "session \"a\"\n    session \"b\" # two\n    session \"c\"\n\n# end\nsession \"d\"\n",
             expect![[r#"

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use prose_hir::{Change, Diagnostic, FileId, Fix, RootDatabase, bundle, diagnostics, fixes};
+use expect_test::expect;
+use prose_hir::{Change, Diagnostic, FileId, Fix, RootDatabase, bundle, diagnostics, fix_all, fixes};
+use prose_model::codes::{CODES, Repair, Severity};
 use prose_syntax::{SyntaxKind, SyntaxNode};
 
 use crate::fix_cases::{self, Case};
+use crate::random::programs;
 
 /// A program that others can use.
 const LIB: &str = "input topic: \"What to look into\"\noutput report = session \"Look into {topic}\"\n";
@@ -138,6 +141,129 @@ fn every_fix_settles_its_finding_and_nothing_else() {
         after.assert_eq(&shown);
     }
     assert!(bad.is_empty(), "{}", bad.join("\n====\n"));
+}
+
+/// The table of codes says which have a fix; each of those has a row, with an automatic one where it says so.
+#[test]
+fn every_code_that_says_so_has_a_fix() {
+    let mut shown: BTreeMap<&str, Repair> = BTreeMap::new();
+    for case in fix_cases::all() {
+        let db = load(case.before);
+        let all = found(&db);
+        let target = all.iter().find(|it| it.code == case.code);
+        let automatic = target.is_some_and(|it| fixes_of(&db, it).iter().any(|it| it.automatic));
+        let repair = if automatic {
+            Repair::Automatic
+        } else {
+            Repair::Offered
+        };
+        let entry = shown.entry(case.code).or_insert(repair);
+        *entry = repair.max(*entry);
+    }
+    let said: BTreeMap<&str, Repair> = CODES
+        .iter()
+        .filter(|it| it.repair != Repair::None)
+        .map(|it| (it.code, it.repair))
+        .collect();
+    assert_eq!(shown, said);
+    assert!(said.len() >= 35);
+}
+
+/// What `fix_all` makes of a text.
+fn all_fixed(text: &str) -> (String, usize) {
+    let db = load(text);
+    let (edits, count) = fix_all(&db, db.source(MAIN).unwrap(), &|_| true);
+    (Fix::new("", edits).apply(text), count)
+}
+
+#[test]
+fn all_at_once_leaves_nothing_automatic_and_adds_nothing() {
+    for Case { code, before, .. } in fix_cases::all() {
+        let all = found(&load(before));
+        let (after, count) = all_fixed(before);
+        let db = load(&after);
+        let now = found(&db);
+        for it in &now {
+            let left = fixes_of(&db, it).into_iter().find(|it| it.automatic);
+            assert_eq!(left, None, "{code}\n{before}--\n{after}");
+        }
+        assert!(
+            now.len() + count <= all.len(),
+            "{code}\n{before}--\n{after}{now:#?}"
+        );
+        assert_eq!(all_fixed(&after), (after.clone(), 0), "{code}");
+        if let Some(meant) = meaning(before) {
+            assert_eq!(meaning(&after), Some(meant), "{code}\n{before}--\n{after}");
+        }
+    }
+}
+
+#[test]
+fn all_at_once_takes_several_rounds() {
+    let text = "agent a: # it\n\tprompt: |\n\t\tone\n\tskills:\n\t\t- \"x\"\nloop as i (max: {3}): session: \"b {i}\"\nsession: nobdy\n";
+    let (after, count) = all_fixed(text);
+    expect![[r#"
+        6
+        agent a: # it
+          prompt: """
+        		one
+        	skills:
+        		- "x"
+        	"""
+        loop (max: 3) as i:
+          session "b {i}"
+        session: nobdy
+    "#]].assert_eq(&format!("{count}\n{after}"));
+}
+
+/// Words taken out of programs, doubled, or put elsewhere: whatever is offered there does what it says.
+#[test]
+fn fixes_of_damaged_programs() {
+    let mut bad = Vec::new();
+    let mut tried = 0;
+    for (number, program) in programs().into_iter().enumerate() {
+        let root: SyntaxNode = prose_syntax::parse(&program).syntax();
+        let tokens: Vec<_> = root
+            .descendants_with_tokens()
+            .filter_map(prose_syntax::NodeOrToken::into_token)
+            .collect();
+        // A few places of each program, others in each.
+        for step in 0..8 {
+            let at = (number * 7 + step * 31 + step * step * 5) % tokens.len();
+            let token = &tokens[at];
+            let range = std::ops::Range::<usize>::from(token.text_range());
+            let mut text = program.clone();
+            match step % 4 {
+                0 => text.replace_range(range, ""),
+                1 => text.insert_str(range.start, token.text()),
+                2 => text.insert_str(range.end, tokens[(at * 3) % tokens.len()].text()),
+                _ => text.insert_str(range.start, "\t"),
+            }
+            let db = load(&text);
+            let all = found(&db);
+            for target in &all {
+                for fix in fixes_of(&db, target) {
+                    tried += 1;
+                    let info = prose_model::codes::find(target.code).unwrap();
+                    assert_ne!(info.repair, Repair::None, "{}", target.code);
+                    if let Some(what) = wrong(&text, target, &all, &fix) {
+                        bad.push(format!("{}, {}: {what}\n{text}", target.code, fix.title));
+                    }
+                }
+            }
+            let (after, _) = all_fixed(&text);
+            let errors =
+                |found: &[Diagnostic]| found.iter().filter(|it| it.severity == Severity::Error).count();
+            assert!(errors(&found(&load(&after))) <= errors(&all), "{text}--\n{after}");
+        }
+    }
+    assert!(tried > 100, "only {tried}");
+    assert!(
+        bad.is_empty(),
+        "{} of {tried}\n{}",
+        bad.len(),
+        bad.iter().take(6).cloned().collect::<Vec<_>>().join("\n====\n")
+    );
 }
 
 /// Where the change would not be the whole of it, none is offered.

@@ -76,7 +76,7 @@ const PIECES: &[&str] = &[
     "persist: true",
 ];
 
-fn programs() -> Vec<String> {
+pub fn programs() -> Vec<String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut out: Vec<String> = std::fs::read_dir(folder)
         .unwrap()

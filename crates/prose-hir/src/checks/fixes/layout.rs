@@ -145,6 +145,17 @@ pub(super) fn dedented(at: &At<'_>, range: TextRange) -> Option<Fix> {
     at.shift("Align it with the block", at.run(line.start, col), col, to)
 }
 
+/// The first line of a block, deeper than those below it, goes to their column, with what is below it.
+pub(super) fn first_of_block(at: &At<'_>, range: TextRange) -> Option<Fix> {
+    let line = at.line_at(at.line(range.end()).0);
+    let col = line.col();
+    let next = at
+        .lines_from(line.start)
+        .find(|it| it.counts() && it.col() < col)?;
+    let lines = at.lines_from(line.start).take_while(|it| it.start < next.start);
+    at.shift("Align it with the lines below", lines, col, next.col())
+}
+
 /// A deeper line that nothing opened goes to the column of the line above.
 pub(super) fn indented(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let mut offset = range.start();

@@ -39,7 +39,8 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
     let end = TextRange::empty(range.end());
     match &error.kind {
         SyntaxErrorKind::TabIndent => Some(layout::spaces(at, range.start()).automatic()),
-        SyntaxErrorKind::BadDedent { .. } => layout::dedented(at, range),
+        SyntaxErrorKind::BadDedent { first: true } => layout::first_of_block(at, range),
+        SyntaxErrorKind::BadDedent { first: false } => layout::dedented(at, range),
         SyntaxErrorKind::OptionNotIndented => layout::options(at, range.start()),
         SyntaxErrorKind::BraceBlock => layout::braces(at, range),
         SyntaxErrorKind::UnknownEscape(c) => {
