@@ -520,7 +520,7 @@ pub(crate) fn closes(open: SyntaxKind, close: SyntaxKind) -> bool {
 }
 
 /// Width of an indentation. A tab goes to the next multiple of two.
-fn width(blank: &str) -> u32 {
+pub(crate) fn width(blank: &str) -> u32 {
     if blank.bytes().all(|it| it == b' ') {
         return u32::try_from(blank.len()).unwrap_or(u32::MAX);
     }

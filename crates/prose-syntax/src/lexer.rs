@@ -10,6 +10,7 @@ use rowan::{TextRange, TextSize};
 use crate::{
     SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
+    layout::width,
     text::{is_name_continue, is_name_start, unescape},
 };
 
@@ -515,10 +516,10 @@ impl Lexer<'_> {
         {
             return;
         }
-        let indent = self.bytes[self.line_start..pipe]
-            .iter()
-            .take_while(|it| **it == b' ')
-            .count();
+        let blank = |bytes: &[u8]| bytes.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
+        // Columns as in the layout, which has tabs too.
+        let start = self.line_start;
+        let indent = width(&self.text[start..start + blank(&self.bytes[start..pipe])]);
         let (mut at, mut end) = (first_line_end, None);
         while at < self.bytes.len() {
             at += if self.bytes[at..].starts_with(b"\r\n") {
@@ -528,12 +529,13 @@ impl Lexer<'_> {
             };
             let line_end = self.line_end(at);
             let line = &self.bytes[at..line_end];
-            let blanks = line.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
+            let blanks = blank(line);
+            let col = width(&self.text[at..at + blanks]);
             at = line_end;
             if blanks == line.len() {
                 continue;
             }
-            if blanks <= indent {
+            if col <= indent {
                 break;
             }
             end = Some(line_end);

@@ -1,5 +1,6 @@
 //! All automatic fixes of a file at once.
 
+use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashSet;
 
@@ -30,14 +31,11 @@ pub fn fix_all(
     let mut pieces = Pieces::of(&text);
     let mut scratch = Scratch::of(db, file);
     let mut edits = first;
-    let mut errors = usize::MAX;
+    let mut errors = errors_of(db, file);
     for _ in 0..ROUNDS {
         let next = apply(&now, &edits.concat());
         let Some(source) = scratch.set(&next) else { break };
-        let after = diagnostics(&scratch.db, source)
-            .iter()
-            .filter(|it| it.severity == prose_model::codes::Severity::Error)
-            .count();
+        let after = errors_of(&scratch.db, source);
         // Fixes that are right alone may be wrong together; then what was there before stays.
         if after > errors {
             break;
@@ -52,6 +50,11 @@ pub fn fix_all(
         }
     }
     (pieces.edits(), made)
+}
+
+fn errors_of(db: &dyn Db, file: SourceFile) -> usize {
+    let found = diagnostics(db, file);
+    found.iter().filter(|it| it.severity == Severity::Error).count()
 }
 
 /// The automatic fixes of one code in a file, as edits that don't touch each other, with their number. One round only:

@@ -163,9 +163,11 @@ pub(super) fn indented(at: &At<'_>, range: TextRange) -> Option<Fix> {
         offset = at.next_line(offset);
     }
     let line = at.lines_from(offset).find(Line::counts)?;
-    let to = at.lines_before(line.start).find(Line::counts)?.col();
-    let col = line.col();
-    (to < col)
+    let above = at.lines_before(line.start).find(Line::counts)?;
+    // Such a line goes on with a statement that began further up.
+    let goes_on = above.text.starts_with(['|', '-']);
+    let (to, col) = (above.col(), line.col());
+    (to < col && !goes_on)
         .then(|| at.shift("Remove the indentation", at.run(line.start, col), col, to))
         .flatten()
 }

@@ -185,9 +185,14 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Spaces to the column of the line of an offset. Tabs are not repeated.
+    fn indent(&self, offset: TextSize) -> String {
+        " ".repeat(width(self.line(offset).1))
+    }
+
     /// Indentation of what belongs below the line of an offset.
     fn below(&self, offset: TextSize) -> String {
-        format!("{}  ", self.line(offset).1)
+        " ".repeat(width(self.line(offset).1) + 2)
     }
 
     /// Whether only blanks stand before an offset on its line.

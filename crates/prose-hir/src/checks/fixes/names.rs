@@ -9,7 +9,7 @@ use prose_syntax::SyntaxKind::{
 use prose_syntax::{SyntaxKind, SyntaxNode, TextRange, TextSize};
 
 use super::{At, child, has_comment, token};
-use crate::{Diagnostic, Fix};
+use crate::{Diagnostic, Fix, queries};
 
 /// Fixes in the chunk of a finding, whose range counts from the chunk's start.
 pub(super) fn fixes(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Vec<Fix> {
@@ -60,7 +60,7 @@ pub(super) fn fixes_elsewhere(at: &At<'_>, found: &Diagnostic) -> Option<Fix> {
             if list.children().any(keeps) || !there.begins_line(first) {
                 return None;
             }
-            let indent = there.line(first).1;
+            let indent = there.indent(first);
             Fix::replace(
                 "Add `persist: true` to the agent",
                 TextRange::empty(first),
@@ -180,12 +180,29 @@ fn declare(at: &At<'_>, range: TextRange, word: &str, line: &str) -> Option<Fix>
     if taken || name.is_empty() {
         return None;
     }
+    // A block takes what the call gives; an agent that is gone on with would have to keep something.
+    let user = used
+        .parent_ancestors()
+        .find(|it| matches!(it.kind(), DO_CALL_EXPR | SESSION_EXPR | RESUME_EXPR))?;
+    if user.kind() == RESUME_EXPR {
+        return None;
+    }
+    let args = child(&user, ARG_LIST).map_or(0, |it| it.children().count());
+    let params: Vec<String> = (1..=args).map(|it| format!("value{it}")).collect();
+    let params = match params.is_empty() {
+        true => String::new(),
+        false => format!("({})", params.join(", ")),
+    };
+    let named = child(&user, ARG_LIST).is_some_and(|it| it.children().any(|it| child(&it, NAME).is_some()));
+    if named || (args > 0 && word != "block") {
+        return None;
+    }
     let start = above(at, stmt.text_range().start());
     let newline = at.newline();
     Some(Fix::replace(
         format!("Declare {word} `{name}`"),
         TextRange::empty(start),
-        format!("{word} {name}:{newline}  {line}{newline}{newline}"),
+        format!("{word} {name}{params}:{newline}  {line}{newline}{newline}"),
     ))
 }
 
@@ -316,7 +333,14 @@ fn escape_braces(at: &At<'_>, range: TextRange) -> Option<Fix> {
 /// An unused definition, with the comments that are in it and directly above it.
 fn remove_definition(at: &At<'_>, range: TextRange, kind: SyntaxKind) -> Option<Fix> {
     let node = at.node(range.start(), &[kind])?;
-    if node.parent()?.kind() != SOURCE_FILE {
+    let name = child(&node, NAME)?;
+    // Used in a way that it can't be used in: that is to be settled first.
+    let chunks = at.file.chunks(at.db);
+    let used = |chunk: &crate::Chunk| {
+        let usages = queries::usages(at.db, *chunk);
+        usages.iter().any(|it| name.text() == it.name.as_str())
+    };
+    if node.parent()?.kind() != SOURCE_FILE || chunks.iter().any(used) {
         return None;
     }
     let whole = node.text_range();
@@ -330,7 +354,6 @@ fn remove_definition(at: &At<'_>, range: TextRange, kind: SyntaxKind) -> Option<
     }
     let range = TextRange::new(start, end);
     let noun = if kind == AGENT_DEF { "agent" } else { "block" };
-    let name = child(&node, NAME)?;
     let comments = if at.has_comment(range) {
         " with its comments"
     } else {

@@ -156,7 +156,10 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
         SyntaxErrorKind::LoopOrder => loop_order(at, range.start()).map(Fix::automatic),
         SyntaxErrorKind::BracedValue => {
             let inner = found.strip_prefix('{')?.strip_suffix('}')?.trim();
-            Some(Fix::replace("Remove the braces", range, inner).automatic())
+            // The braces may be all that keeps words apart.
+            let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            let joined = at.before(range.start()).ends_with(word) || at.behind(range.end()).starts_with(word);
+            (!joined).then(|| Fix::replace("Remove the braces", range, inner).automatic())
         }
         _ => None,
     }
@@ -255,7 +258,7 @@ fn block_string(at: &At<'_>, range: TextRange) -> Option<Fix> {
     if text.text().contains("\"\"\"") || text.text().contains('\\') {
         return None;
     }
-    let (_, indent) = at.line(pipe.start());
+    let indent = at.indent(pipe.start());
     let end = text.text_range().start() + TextSize::of(text.text().trim_end());
     // What may follow the bar, as in `|-`, goes with it.
     let line = TextRange::new(pipe.start(), at.line_end(pipe.start()));

@@ -127,7 +127,7 @@ fn add_catch(at: &At<'_>, range: TextRange) -> Option<Fix> {
         return None;
     }
     let end = at.line_end(at.trimmed(node.text_range()).end());
-    let (newline, indent, below) = (at.newline(), at.line(start).1, at.below(start));
+    let (newline, indent, below) = (at.newline(), at.indent(start), at.below(start));
     let text = format!("{newline}{indent}catch:{newline}{below}throw");
     Some(Fix::replace("Add `catch:`", TextRange::empty(end), text))
 }

@@ -140,7 +140,7 @@ fn as_lines(
     }
     let indent = match child(session, PROPERTY_LIST) {
         // Properties that are there set the column.
-        Some(list) => at.line(list.first_child()?.text_range().start()).1.to_owned(),
+        Some(list) => at.indent(list.first_child()?.text_range().start()),
         None => at.below(session.text_range().start()),
     };
     let start = TextSize::of(at.before(range.start()).trim_end_matches([' ', '\t']));
