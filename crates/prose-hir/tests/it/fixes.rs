@@ -228,7 +228,7 @@ fn all_at_once_takes_several_rounds() {
         agent a: # it
           prompt: """
         		one
-        	"""
+          """
           skills: ["x"]
         loop (max: 3) as i:
           session "b {i}"
