@@ -262,7 +262,7 @@ fn fixes_of_damaged_programs() {
                 0 => text.replace_range(range, ""),
                 1 => text.insert_str(range.start, token.text()),
                 2 => text.insert_str(range.end, tokens[(at * 3) % tokens.len()].text()),
-                _ => text.insert_str(range.start, "\t"),
+                _ => text.insert(range.start, '\t'),
             }
             let db = load(&text);
             let all = found(&db);
