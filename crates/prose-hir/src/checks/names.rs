@@ -304,6 +304,7 @@ fn visible(ctx: &Context<'_>, used: &Ref, wanted: impl Fn(&str) -> bool) -> Vec<
 fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     match resolved.binding {
         Binding::Unbound | Binding::Later => {}
+        Binding::AfterLoop => return value(ctx, used, resolved),
         // It may be there when the text is evaluated.
         _ => return,
     }

@@ -122,7 +122,11 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                     _ => unknown_modifier(ctx, modifier, "`max:`"),
                 }
             }
-            if inner.cond.is_none() && modifier(&inner.mods, "max").is_none() && !leaves(&inner.body) {
+            if inner.cond.is_none()
+                && modifier(&inner.mods, "max").is_none()
+                && !leaves(&inner.body)
+                && !is_broken(ctx, it.range)
+            {
                 let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("loop"));
                 let text = "nothing ends this loop before the safety limit: add `until **…**` or `(max: N)`";
                 ctx.push(Finding::new("P263", word, text));

@@ -569,9 +569,8 @@ pub(super) fn choice_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
             }
         }
         list.complete(p, OPTION_LIST);
-    } else if colon {
-        p.error(SyntaxErrorKind::EmptyBody);
     }
+    // That there is no option is said by the checks.
     m.complete(p, CHOICE_EXPR)
 }
 
