@@ -125,7 +125,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             if inner.cond.is_none()
                 && modifier(&inner.mods, "max").is_none()
                 && !leaves(&inner.body)
-                && !is_broken(ctx, it.range)
+                && !ctx.is_broken(it.range)
             {
                 let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("loop"));
                 let text = "nothing ends this loop before the safety limit: add `until **…**` or `(max: N)`";

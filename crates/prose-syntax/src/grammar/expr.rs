@@ -544,7 +544,7 @@ fn choice_expr(p: &mut Parser<'_>) -> Completed {
 
 /// From behind the criterion of `choice` on.
 pub(super) fn choice_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
-    let colon = colon(p, "the criterion");
+    colon(p, "the criterion");
     if p.at(NEWLINE) && p.nth(1) == INDENT {
         p.bump();
         let list = p.start_block();
