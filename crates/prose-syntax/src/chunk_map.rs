@@ -12,7 +12,7 @@ use std::ops::Range;
 use rowan::{TextRange, TextSize};
 
 use crate::{
-    lexer::{self, LOOKED_TO_THE_END, range},
+    lexer::{self, LOOKED_AT_ALL, LOOKED_TO_THE_END, range},
     parsing::STRETCH,
     scan::{Cut, Scan, size},
 };
@@ -180,6 +180,7 @@ impl ChunkMap {
         while from + 1 < behind
             && usize::from(self.starts[from + 1]) <= edit.start
             && stretch.is_cut(self.starts[from + 1].into())
+            && !stretch.splits(self.starts[from].into(), self.starts[from + 1].into())
         {
             self.reach[from] = stretch.reach(TextRange::new(self.starts[from], self.starts[from + 1]));
             from += 1;
@@ -229,6 +230,7 @@ impl ChunkMap {
         for (index, reach) in self.reach[..first].iter().enumerate() {
             let affected = match *reach {
                 0 => false,
+                LOOKED_AT_ALL => true,
                 LOOKED_TO_THE_END => closes,
                 reach => edit.start <= usize::from(self.range(index).end()) + reach as usize,
             };
@@ -284,14 +286,16 @@ impl ChunkMap {
             };
             (len <= self.sizes.target + self.sizes.tiny).then_some((len, index))
         };
-        let before = size_of(old.start.checked_sub(1));
-        let after = size_of(Some(old.end));
+        // Behind a token that was ended because of what comes further on the cut has to stay.
+        let before =
+            size_of(old.start.checked_sub(1)).filter(|(_, index)| self.reach[*index] != LOOKED_AT_ALL);
+        let after = size_of(Some(old.end)).filter(|_| reach[0] != LOOKED_AT_ALL);
         match (before, after) {
             (Some((len, index)), other) if other.is_none_or(|(after, _)| len <= after) => {
                 // What the chunk in front looked at behind its end is now partly inside.
                 let inside = u32::try_from(end - starts[0]).unwrap_or(u32::MAX);
                 let beyond = match self.reach[index] {
-                    LOOKED_TO_THE_END => LOOKED_TO_THE_END,
+                    it @ (LOOKED_AT_ALL | LOOKED_TO_THE_END) => it,
                     it => it.saturating_sub(inside),
                 };
                 reach[0] = reach[0].max(beyond);
@@ -300,7 +304,7 @@ impl ChunkMap {
             }
             (_, Some((len, index))) => {
                 let beyond = match reach[0] {
-                    LOOKED_TO_THE_END => LOOKED_TO_THE_END,
+                    it @ (LOOKED_AT_ALL | LOOKED_TO_THE_END) => it,
                     it => it.saturating_sub(u32::try_from(len).unwrap_or(u32::MAX)),
                 };
                 reach[0] = beyond.max(self.reach[index]);
@@ -339,6 +343,8 @@ struct Stretch {
     cuts: Vec<usize>,
     /// [`Scan::looked`], in offsets of the whole text.
     looked: Vec<(usize, usize)>,
+    /// Cuts that have to be made, see [`Scan::forced`].
+    forced: Vec<usize>,
 }
 
 impl Stretch {
@@ -354,7 +360,14 @@ impl Stretch {
             from: scan.from(),
             cuts: scan.cuts().map(|it| scan.offset(it)).collect(),
             looked: scan.looked().collect(),
+            forced: scan.forced().map(|it| scan.offset(it)).collect(),
         }
+    }
+
+    /// Whether a cut has to be made strictly within.
+    fn splits(&self, from: usize, to: usize) -> bool {
+        let next = self.forced.partition_point(|it| *it <= from);
+        self.forced.get(next).is_some_and(|it| *it < to)
     }
 
     fn is_cut(&self, offset: usize) -> bool {
@@ -367,8 +380,9 @@ impl Stretch {
         let first = self.looked.partition_point(|(at, _)| *at < start);
         let tokens = self.looked[first..].iter().take_while(|(at, _)| *at < end);
         match tokens.map(|(_, to)| *to).max() {
-            Some(usize::MAX) => LOOKED_TO_THE_END,
-            Some(to) => u32::try_from(to.saturating_sub(end)).unwrap_or(LOOKED_TO_THE_END),
+            Some(usize::MAX) => LOOKED_AT_ALL,
+            Some(to) if to == usize::MAX - 1 => LOOKED_TO_THE_END,
+            Some(to) => u32::try_from(to.saturating_sub(end)).unwrap_or(LOOKED_AT_ALL),
             None => 0,
         }
     }
@@ -376,7 +390,7 @@ impl Stretch {
     /// Where to cut a range that begins and ends at legal cuts, so that the parts are of about the wanted size.
     fn group(&self, start: usize, end: usize, sizes: Sizes) -> Vec<usize> {
         let mut out = Vec::new();
-        if end - start <= sizes.large {
+        if end - start <= sizes.large && !self.splits(start, end) {
             return out;
         }
         let first = self.cuts.partition_point(|it| *it <= start);
@@ -388,7 +402,8 @@ impl Stretch {
             let next = self.cuts.get(index + 1).copied().unwrap_or(end).min(end);
             // Enough, or what comes next is a long statement that had better stand alone.
             let full = cut - from >= sizes.target || (cut - from >= sizes.tiny && next - from > sizes.large);
-            if full && end - cut >= sizes.tiny {
+            let forced = self.forced.binary_search(&cut).is_ok();
+            if forced || full && end - cut >= sizes.tiny {
                 out.push(cut);
                 from = cut;
             }

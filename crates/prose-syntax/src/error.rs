@@ -58,6 +58,8 @@ pub enum SyntaxErrorKind {
         /// `"""` rather than `"`.
         triple: bool,
     },
+    /// Closing `"""` of a string that nothing opened.
+    UnopenedString,
     /// A backslash before a character that needs none, in a `"…"` string.
     UnknownEscape(char),
     /// `session` or `resume` with nothing to do.
@@ -274,7 +276,7 @@ impl SyntaxErrorKind {
     /// The code.
     pub fn code(&self) -> &'static str {
         match self {
-            UnterminatedString { .. } => "E001",
+            UnterminatedString { .. } | UnopenedString => "E001",
             UnknownEscape(_) => "E002",
             SessionWithoutPrompt { .. } => "E003",
             UnexpectedToken { .. }
@@ -332,7 +334,10 @@ impl SyntaxErrorKind {
     /// How much it says about what is wrong with its line, if errors like it come in company; see `one_error_a_line`.
     pub(crate) fn weight(&self) -> Option<u8> {
         Some(match self {
-            UnterminatedString { .. } | UnterminatedDiscretion { .. } | UnclosedBracket { .. } => 2,
+            UnterminatedString { .. }
+            | UnopenedString
+            | UnterminatedDiscretion { .. }
+            | UnclosedBracket { .. } => 2,
             SessionWithoutPrompt { .. }
             | UnexpectedToken { .. }
             | NotAStatement { .. }
@@ -374,6 +379,7 @@ impl fmt::Display for SyntaxErrorKind {
             UnterminatedString { triple: true } => {
                 write!(f, "string is never closed: add `\"\"\"` after its last line")
             }
+            UnopenedString => write!(f, "string is never opened: add `\"\"\"` before its first line"),
             UnknownEscape(c) => write!(
                 f,
                 "unknown escape `\\{c}`: known are `\\\\ \\\" \\n \\t \\{{ \\}}`; write `\\\\` for a backslash"

@@ -3,6 +3,8 @@
 //! Keywords are contextual, so the lexer knows only names. It decides where strings, discretions and `prompt: |`
 //! blocks end, because their content follows no other rule.
 
+mod unclosed;
+
 use std::{cell::Cell, ops::Range};
 
 use rowan::{TextRange, TextSize};
@@ -14,6 +16,8 @@ use crate::{
     text::{is_name_continue, is_name_start, unescape},
 };
 
+pub(crate) use unclosed::Outlook;
+
 /// The tokens of a text, trivia included, as parallel arrays.
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
@@ -24,10 +28,16 @@ pub(crate) struct Lexed {
     /// Tokens whose end was sought further on and not found: start of the token, and how far the lexer looked.
     /// [`LOOKED_TO_THE_END`] means that any later change may give the token another end.
     pub(crate) looked: Vec<(u32, u32)>,
+    /// Starts of tokens that were ended because of what comes further on. A part of a text that is read alone must end at the
+    /// next cut behind each, so that it is read the same way.
+    pub(crate) ended: Vec<u32>,
 }
 
 /// See [`Lexed::looked`].
-pub(crate) const LOOKED_TO_THE_END: u32 = u32::MAX;
+pub(crate) const LOOKED_TO_THE_END: u32 = u32::MAX - 1;
+
+/// See [`Lexed::looked`]: any later change at all, not only one that closes the token.
+pub(crate) const LOOKED_AT_ALL: u32 = u32::MAX;
 
 /// How many tokens behind a place must be known before [`crate::layout`] can say whether a statement begins there.
 const TOKENS_BEHIND: usize = 4;
@@ -82,11 +92,12 @@ pub(crate) fn range(from: usize, to: usize) -> TextRange {
 
 /// Splits the front of a text into tokens: those that begin before `limit`, and as many behind it as are needed to tell
 /// whether the text can be cut there. What was in `out` goes.
-pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed) {
+pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed, outlook: &mut Outlook) {
     out.kinds.clear();
     out.starts.clear();
     out.errors.clear();
     out.looked.clear();
+    out.ended.clear();
     // An estimate from real programs, which saves most regrowth.
     let estimate = text.len().min(limit) / 8 + 8;
     out.kinds.reserve(estimate);
@@ -99,6 +110,9 @@ pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed) {
         no_triple_star_after: usize::MAX,
         known_line: Cell::new((1, 0)),
         out,
+        plain: false,
+        reopened: None,
+        outlook,
     };
     if text.starts_with('\u{feff}') {
         lexer.push(BOM, 0);
@@ -110,6 +124,13 @@ pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed) {
         let start = lexer.pos;
         let kind = lexer.token();
         debug_assert!(lexer.pos > start, "a token has at least one byte");
+        if kind == TRIPLE_STRING
+            && let Some(opened) = lexer.reopened.take()
+        {
+            lexer.push(kind, opened);
+            behind = 0;
+            continue;
+        }
         lexer.push(kind, start);
         if kind == PIPE {
             lexer.block_text(start);
@@ -138,6 +159,11 @@ struct Lexer<'a> {
     /// A stretch without a line end, and the line end (or the text's end) behind it.
     known_line: Cell<(usize, usize)>,
     out: &'a mut Lexed,
+    /// Whether everything is read plainly, however it ends.
+    plain: bool,
+    /// Where the string begins whose closing quotes were just read, when nothing opened it.
+    reopened: Option<usize>,
+    outlook: &'a mut Outlook,
 }
 
 impl Lexer<'_> {
@@ -333,18 +359,13 @@ impl Lexer<'_> {
                 .take_while(|it| **it == b'"')
                 .count();
             // Of a run of four or five quotes the last three close.
-            self.pos += if matches!(run, 3..=5) { run } else { run.min(3) };
+            let end = self.pos + if matches!(run, 3..=5) { run } else { run.min(3) };
             if run >= 3 {
-                return TRIPLE_STRING;
+                return self.end_triple_string(start, Some((self.pos, end)));
             }
+            self.pos = end;
         }
-        self.pos = self.bytes.len();
-        self.error(
-            SyntaxErrorKind::UnterminatedString { triple: true },
-            start,
-            start + 3,
-        );
-        TRIPLE_STRING
+        self.end_triple_string(start, None)
     }
 
     fn discretion(&mut self) -> SyntaxKind {
@@ -358,7 +379,13 @@ impl Lexer<'_> {
                 None => self.find_on_later_lines(start),
             },
             _ if start >= self.no_triple_star_after => Err(to_the_end),
-            _ => self.find_stars(start + 3, self.bytes.len(), 3).ok_or(to_the_end),
+            _ => {
+                let closed = self.find_stars(start + 3, self.bytes.len(), 3);
+                if closed.is_none() {
+                    self.no_triple_star_after = self.no_triple_star_after.min(start);
+                }
+                self.end_triple_stars(start, closed).ok_or(to_the_end)
+            }
         };
         match end {
             Ok(end) => {
@@ -369,14 +396,14 @@ impl Lexer<'_> {
             Err(looked) => {
                 let place = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
                 self.out.looked.push((place(start), place(looked)));
-                if stars != 2 {
-                    self.no_triple_star_after = self.no_triple_star_after.min(start);
-                }
-                // The colon that opens the body stays outside, so that the body is still found.
-                let line = &self.text[start..self.line_end(start)];
-                let line = line.trim_end();
-                let line = line.strip_suffix(':').unwrap_or(line).trim_end();
-                self.pos = start + line.len().max(stars);
+                self.pos = if stars == 2 {
+                    // The colon that opens the body stays outside, so that the body is still found.
+                    let line = self.text[start..self.line_end(start)].trim_end();
+                    let line = line.strip_suffix(':').unwrap_or(line).trim_end();
+                    start + line.len().max(stars)
+                } else {
+                    self.end_of_unclosed_stars(start, stars)
+                };
                 self.error(
                     SyntaxErrorKind::UnterminatedDiscretion { block: stars != 2 },
                     start,

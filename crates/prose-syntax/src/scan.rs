@@ -6,7 +6,7 @@ use rowan::TextSize;
 
 use crate::{
     layout::{self, Layout},
-    lexer::{self, LOOKED_TO_THE_END, Lexed},
+    lexer::{self, LOOKED_AT_ALL, LOOKED_TO_THE_END, Lexed, Outlook},
 };
 
 /// A place at which a text may be cut: between tokens.
@@ -29,13 +29,20 @@ pub(crate) struct Scan {
     limit: usize,
     pub(crate) lexed: Lexed,
     pub(crate) layout: Layout,
+    outlook: Outlook,
 }
 
 impl Scan {
     /// Scans from a legal cut on. Cuts are known up to `limit`, and there too.
     pub(crate) fn run(&mut self, text: &str, from: usize, limit: usize) {
         let rest = &text[from..];
-        lexer::lex_until(rest, limit.saturating_sub(from), &mut self.lexed);
+        self.outlook.from = from;
+        lexer::lex_until(
+            rest,
+            limit.saturating_sub(from),
+            &mut self.lexed,
+            &mut self.outlook,
+        );
         layout::layout(rest, &self.lexed, &mut self.layout);
         self.from = from;
         self.whole = self.lexed.start(self.lexed.len()) == rest.len();
@@ -84,6 +91,15 @@ impl Scan {
         self.layout.cuts[..known].iter().copied()
     }
 
+    /// The cuts at which a part must end, see [`Lexed::ended`].
+    pub(crate) fn forced(&self) -> impl Iterator<Item = Cut> + '_ {
+        let cuts = &self.layout.cuts;
+        self.lexed.ended.iter().filter_map(|start| {
+            let next = cuts.partition_point(|cut| self.lexed.start(cut.raw) <= *start as usize);
+            cuts.get(next).copied()
+        })
+    }
+
     /// Where a cut is in the whole text.
     pub(crate) fn offset(&self, cut: Cut) -> usize {
         self.from + self.lexed.start(cut.raw)
@@ -93,7 +109,8 @@ impl Scan {
     pub(crate) fn looked(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.lexed.looked.iter().map(|(at, to)| {
             let to = match *to {
-                LOOKED_TO_THE_END => usize::MAX,
+                LOOKED_AT_ALL => usize::MAX,
+                LOOKED_TO_THE_END => usize::MAX - 1,
                 to => self.from + to as usize,
             };
             (self.from + *at as usize, to)

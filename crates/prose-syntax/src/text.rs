@@ -151,6 +151,8 @@ fn delimiters(kind: SyntaxKind, token: &str) -> (usize, usize) {
             let closed = token.len() >= 2 && string_is_closed(token);
             (1.min(token.len()), usize::from(closed))
         }
+        // One that nothing opened is only closed.
+        TRIPLE_STRING if !token.starts_with("\"\"\"") => (0, if token.ends_with("\"\"\"") { 3 } else { 0 }),
         TRIPLE_STRING => (3.min(token.len()), if triple_is_closed(token) { 3 } else { 0 }),
         DISCRETION => {
             let n = if is_star_block(token) { 3 } else { 2 };

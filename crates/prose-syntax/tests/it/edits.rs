@@ -306,9 +306,10 @@ fn a_string_opened_and_closed() {
     let before = map.clone();
     let at = text.find("# Step 500\n").unwrap();
     let splice = edit(&mut map, &mut text, at, 0, "x = \"\"\"\n");
-    assert_eq!(splice.old.end, before.len());
+    // It ends before the next statement.
+    assert!(splice.old.len() <= 2);
     let splice = edit(&mut map, &mut text, at, 8, "");
-    assert_eq!(splice.new.end, map.len());
+    assert!(splice.new.len() <= 2);
     assert!(map.len() + 2 > before.len());
 }
 

@@ -233,7 +233,7 @@ fn every_code_is_listed_once_with_the_severity_of_its_number() {
 #[test]
 fn unterminated_triple_string_is_one_error() {
     assert_eq!(
-        error_codes("session \"\"\"\nfoo\n  bar: [\nsession \"x\n"),
+        error_codes("session \"\"\"\nfoo\n  bar: [\nsessions \"x\n"),
         ["E001"]
     );
 }

@@ -7,6 +7,7 @@ mod edits;
 mod errors;
 mod line_index;
 mod properties;
+mod recovery;
 mod stress;
 mod strings;
 mod trees_blocks;

@@ -1,0 +1,374 @@
+//! Strings and discretions over several lines whose other end is missing.
+//!
+//! Read plainly, one missing `"""` turns the rest of the file inside out. So where the next delimiter looks like the begin of
+//! another string, a statement begins at column 0 in between, and the plain reading leaves something open or takes prose for
+//! code further on, the string ends before that statement. A program that is whole is always read plainly.
+
+use super::{LOOKED_AT_ALL, Lexed, Lexer};
+use crate::{
+    SyntaxErrorKind,
+    SyntaxKind::{self, *},
+    text::name_len,
+};
+
+/// How often a text is read plainly to its end. More than a few never help: each answers for all delimiters it meets.
+const READINGS: usize = 16;
+
+/// How many lines a missing begin is sought upwards.
+const LINES_UP: usize = 500;
+
+/// What the plain reading of a text's rest gave. Offsets in the whole text.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    /// Where the lexed part begins.
+    pub(crate) from: usize,
+    /// Begins of strings and discretions over several lines, in order.
+    openers: Vec<usize>,
+    /// Whether all of them end, and nothing behind the first looks like prose that was taken for code.
+    closed: bool,
+    readings: usize,
+}
+
+impl Lexer<'_> {
+    /// A `"""` string, at its begin. `closed` is where its closing quotes begin and end.
+    pub(super) fn end_triple_string(&mut self, start: usize, closed: Option<(usize, usize)>) -> SyntaxKind {
+        let until = closed.map_or(self.bytes.len(), |(quotes, _)| quotes);
+        if self.plain {
+            self.note(start, closed.is_some());
+        } else if closed.is_none() || self.opens_string(start, until) {
+            match self.head_between(start, until) {
+                Some(head) => {
+                    self.looked_at_all(start);
+                    if closed.is_none() || !self.all_closed(start) {
+                        self.ended(start);
+                        return self.unclosed_string(start, head);
+                    }
+                }
+                None if closed.is_none() => return self.unclosed_string(start, until),
+                None => {}
+            }
+        }
+        self.pos = closed.map_or(self.bytes.len(), |(_, end)| end);
+        TRIPLE_STRING
+    }
+
+    /// A `***` discretion, at its begin: where it ends, or `None` when it is not closed. `closed` is the end by plain reading.
+    pub(super) fn end_triple_stars(&mut self, start: usize, closed: Option<usize>) -> Option<usize> {
+        if self.plain {
+            self.note(start, closed.is_some());
+            return closed;
+        }
+        let end = closed?;
+        let stars = end - 3;
+        if self.opens_discretion(start, stars) && self.head_between(start, stars).is_some() {
+            self.looked_at_all(start);
+            if !self.all_closed(start) {
+                self.ended(start);
+                return None;
+            }
+        }
+        Some(end)
+    }
+
+    /// Where a `***` that is never closed ends: before the colon that opens the body, if one ends a line before a statement
+    /// or blank line comes.
+    pub(super) fn end_of_unclosed_stars(&self, start: usize, width: usize) -> usize {
+        let first = &self.text[start + width..self.line_end(start)];
+        if first.trim().is_empty() {
+            let mut at = self.line_end(start);
+            while let Some(next) = self.next_line(at) {
+                let end = self.line_end(next);
+                let line = self.text[next..end].trim();
+                if line.is_empty() || is_head(line) {
+                    break;
+                }
+                if let Some(before) = line.strip_suffix(':') {
+                    let colon = next + self.text[next..end].trim_end().len() - 1;
+                    // A line that holds only the colon belongs to the discretion as far as the colon.
+                    return if before.trim().is_empty() {
+                        colon
+                    } else {
+                        self.text[..colon].trim_end().len()
+                    };
+                }
+                at = end;
+            }
+        }
+        // The colon stays outside, so that the body is still found.
+        let line = self.text[start..self.line_end(start)].trim_end();
+        let line = line.strip_suffix(':').unwrap_or(line).trim_end();
+        start + line.len().max(width)
+    }
+
+    fn looked_at_all(&mut self, start: usize) {
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        self.out.looked.push((start, LOOKED_AT_ALL));
+    }
+
+    fn ended(&mut self, start: usize) {
+        self.out.ended.push(u32::try_from(start).unwrap_or(u32::MAX));
+    }
+
+    /// In a plain reading, notes a begin and whether it has an end.
+    fn note(&mut self, start: usize, closed: bool) {
+        self.outlook.openers.push(self.outlook.from + start);
+        self.outlook.closed &= closed;
+    }
+
+    /// Whether by plain reading everything from a begin on is closed.
+    fn all_closed(&mut self, start: usize) -> bool {
+        let place = self.outlook.from + start;
+        if self.outlook.openers.binary_search(&place).is_ok() {
+            return self.outlook.closed;
+        }
+        if self.outlook.readings >= READINGS {
+            return true;
+        }
+        self.outlook.readings += 1;
+        self.outlook.openers.clear();
+        self.outlook.closed = true;
+        let mut lexer = Lexer {
+            text: self.text,
+            bytes: self.bytes,
+            pos: start,
+            line_start: self.line_start,
+            no_triple_star_after: usize::MAX,
+            known_line: self.known_line.clone(),
+            out: &mut Lexed::default(),
+            plain: true,
+            reopened: None,
+            outlook: self.outlook,
+        };
+        while lexer.pos < lexer.bytes.len() {
+            let start = lexer.pos;
+            let kind = lexer.token();
+            lexer.push(kind, start);
+            if kind == PIPE {
+                lexer.block_text(start);
+            }
+            // Text that is read as if it weren't text: no program holds these outside of strings, but prose is full of them.
+            let prose = kind == UNKNOWN && !matches!(self.bytes[start], b'/' | b'~' | b'\\' | b'$');
+            if prose || lexer.out.errors.iter().any(|it| it.kind.weight() == Some(2)) {
+                lexer.outlook.closed = false;
+            }
+            lexer.out.errors.clear();
+        }
+        self.outlook.closed
+    }
+
+    /// Ends a string that is never closed, at a statement or the text's end. One that only stands at the end of other lines
+    /// is the end of a string that was never opened.
+    fn unclosed_string(&mut self, start: usize, limit: usize) -> SyntaxKind {
+        if self.reopen(start) {
+            self.pos = start + 3;
+            self.error(SyntaxErrorKind::UnopenedString, start, start + 3);
+            return TRIPLE_STRING;
+        }
+        let column = indentation(&self.text[self.line_start.min(start)..start]);
+        let mut end = limit;
+        let mut at = self.line_end(start);
+        while let Some(next) = self.next_line(at).filter(|it| *it < limit) {
+            at = self.line_end(next);
+            let line = &self.text[next..at];
+            let text = line.trim_start();
+            if !text.is_empty() && indentation(line) <= column && (is_head(text) || is_property(text)) {
+                end = next;
+                break;
+            }
+        }
+        // Blank lines and comments before the statement belong to it.
+        let mut content = &self.text[start + 3..end];
+        loop {
+            content = content.trim_end();
+            let Some(line) = content.rfind(['\n', '\r']) else {
+                break;
+            };
+            if !content[line..].trim_start().starts_with('#') {
+                break;
+            }
+            content = &content[..line];
+        }
+        self.pos = start + 3 + content.len();
+        self.error(
+            SyntaxErrorKind::UnterminatedString { triple: true },
+            start,
+            start + 3,
+        );
+        TRIPLE_STRING
+    }
+
+    /// Whether quotes alone on their line end a text that a line above should have opened; takes the tokens of that text
+    /// back then. Only indented lines are taken, since at column 0 the text may be cut.
+    fn reopen(&mut self, quotes: usize) -> bool {
+        let line_start = self.line_start.min(quotes);
+        let before = &self.text[line_start..quotes];
+        let after = &self.text[quotes + 3..self.line_end(quotes)];
+        if before.is_empty() || !before.trim().is_empty() || !after.trim().is_empty() {
+            return false;
+        }
+        let mut content = false;
+        let mut end = line_start;
+        for _ in 0..LINES_UP {
+            end = self.text[..end]
+                .strip_suffix("\r\n")
+                .map_or(end.saturating_sub(1), str::len);
+            let from = self.text[..end].rfind(['\n', '\r']).map_or(0, |it| it + 1);
+            let line = &self.text[from..end];
+            if opens_text(line) {
+                return content && self.take_back(from + line.trim_end().len());
+            }
+            if line.contains("\"\"\"") || from == 0 {
+                return false;
+            }
+            if !line.trim().is_empty() {
+                if indentation(line) == 0 {
+                    return false;
+                }
+                content = true;
+            }
+            end = from;
+        }
+        false
+    }
+
+    /// Takes back all tokens behind a place, blanks excepted; what comes next begins behind those.
+    fn take_back(&mut self, place: usize) -> bool {
+        let at = u32::try_from(place).unwrap_or(u32::MAX);
+        let index = self.out.starts.partition_point(|start| *start < at);
+        if self.out.starts.get(index) != Some(&at) {
+            return false;
+        }
+        self.out.kinds.truncate(index);
+        self.out.starts.truncate(index);
+        self.out.errors.retain(|it| it.range.start() < at.into());
+        self.out.looked.retain(|(start, _)| *start < at);
+        self.out.looked.push((at, LOOKED_AT_ALL));
+        self.out.ended.retain(|start| *start < at);
+        self.out.ended.push(at);
+        self.push(WHITESPACE, place);
+        let rest = &self.text[place..];
+        self.reopened = Some(place + (rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len()));
+        true
+    }
+
+    /// Start of the line behind a line's end, if there is one.
+    fn next_line(&self, line_end: usize) -> Option<usize> {
+        let len = if self.bytes[line_end..].starts_with(b"\r\n") {
+            2
+        } else {
+            1
+        };
+        (line_end + len < self.bytes.len()).then_some(line_end + len)
+    }
+
+    /// Whether quotes on a later line look like the begin of a string.
+    fn opens_string(&self, start: usize, quotes: usize) -> bool {
+        self.before_on_line(start, quotes).is_some_and(opens_text)
+    }
+
+    /// Whether stars on a later line look like the begin of a discretion.
+    fn opens_discretion(&self, start: usize, stars: usize) -> bool {
+        self.before_on_line(start, stars).is_some_and(|before| {
+            let word = before.trim_end().rsplit([' ', '\t']).next().unwrap_or("");
+            matches!(
+                word,
+                "if" | "elif" | "choice" | "until" | "while" | "and" | "or" | "not"
+            )
+        })
+    }
+
+    fn before_on_line(&self, start: usize, place: usize) -> Option<&str> {
+        let between = &self.bytes[start..place];
+        let line = start + between.iter().rposition(|it| matches!(*it, b'\n' | b'\r'))? + 1;
+        Some(&self.text[line..place])
+    }
+
+    /// The first line at column 0 that clearly begins a statement.
+    fn head_between(&self, start: usize, end: usize) -> Option<usize> {
+        let mut at = start;
+        while let Some(found) = memchr::memchr2(b'\n', b'\r', &self.bytes[at..end]) {
+            at += found + 1;
+            if self.bytes[at..end].first().is_some_and(u8::is_ascii_lowercase)
+                && is_head(&self.text[at..self.line_end(at)])
+            {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+fn indentation(line: &str) -> usize {
+    line.bytes().take_while(|it| matches!(it, b' ' | b'\t')).count()
+}
+
+/// A line that can only be followed by a text: `prompt:`, `let x =`, `session`.
+fn opens_text(line: &str) -> bool {
+    let line = line.trim();
+    let word = |it: &str| !it.is_empty() && name_len(it) == it.len();
+    let words = |it: &str| it.split_whitespace().all(word);
+    if let Some(before) = line.strip_suffix(':') {
+        let first = before.split_whitespace().next().unwrap_or("");
+        return is_property(line) || matches!(first, "input" | "session") && words(before);
+    }
+    if let Some(before) = line.strip_suffix('=') {
+        let first = before.split_whitespace().next().unwrap_or("");
+        let keyword = matches!(first, "let" | "const" | "output");
+        return words(before) && before.split_whitespace().count() == if keyword { 2 } else { 1 };
+    }
+    match line.strip_suffix("session") {
+        Some(before) => before.is_empty() || before.ends_with(' ') && before.trim_end().ends_with(['=', '>']),
+        None => false,
+    }
+}
+
+/// `word: …` with a property everybody knows.
+fn is_property(line: &str) -> bool {
+    let word = &line[..name_len(line)];
+    line[word.len()..].starts_with(':') && prose_model::vocabulary::property(word).is_some()
+}
+
+/// Whether a line so clearly begins a statement that it can hardly be part of a text. Stricter than what the layout asks of
+/// a line inside brackets, since texts are full of the same words.
+fn is_head(line: &str) -> bool {
+    let line = line.trim_end();
+    let word = &line[..name_len(line)];
+    let rest = line[word.len()..].trim_start();
+    let behind_name = || rest[name_len(rest)..].trim_start();
+    let named = name_len(rest) > 0;
+    let assigns = |it: &str| it.starts_with('=') && !it.starts_with("==");
+    match word {
+        "agent" => named && behind_name() == ":",
+        "block" => named && behind_name().starts_with([':', '(']) && rest.ends_with(':'),
+        "let" | "const" => rest.starts_with('{') || named && assigns(behind_name()),
+        "output" => named && assigns(behind_name()),
+        "input" => named && behind_name().starts_with(':'),
+        "use" | "throw" => rest.starts_with('"'),
+        "session" | "resume" => {
+            let target = rest.strip_prefix(':').map(str::trim);
+            rest.starts_with('"') || target.is_some_and(|it| name_len(it) == it.len())
+        }
+        "for" => {
+            let behind = behind_name();
+            named && (behind.starts_with("in ") || behind.starts_with(',')) && rest.ends_with(':')
+        }
+        "repeat" => rest.starts_with(|it: char| it.is_ascii_digit()) && rest.ends_with(':'),
+        "parallel" | "loop" => {
+            rest == ":"
+                || rest.ends_with(':')
+                    && ["(", "for ", "until ", "while "]
+                        .iter()
+                        .any(|it| rest.starts_with(it))
+        }
+        "try" => rest == ":",
+        "do" => rest == ":" || named && behind_name().starts_with('('),
+        "if" | "choice" => rest.starts_with("**"),
+        "" => false,
+        _ => {
+            let value = rest.strip_prefix('=').map(str::trim_start).unwrap_or("");
+            ["session", "resume:", "do ", "parallel", "\""]
+                .iter()
+                .any(|it| value.starts_with(it))
+        }
+    }
+}
