@@ -10,5 +10,6 @@ mod lints;
 mod lowering;
 mod names;
 mod random;
+mod recovery;
 mod support;
 mod upstream;
