@@ -143,6 +143,7 @@ impl Builder<'_> {
 
 impl Tokens {
     /// A short token and its hash, which is never 0; `None` for a long one.
+    #[inline]
     fn get(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) -> Option<(u64, &GreenToken)> {
         let bytes = &text.as_bytes()[range.clone()];
         if let [byte] = bytes {
@@ -168,6 +169,7 @@ impl Tokens {
 
 impl TokenKey {
     /// `None` for long texts, and for those of less than two bytes.
+    #[inline]
     fn new(kind: SyntaxKind, text: &[u8]) -> Option<TokenKey> {
         let word = |it: &[u8; 4]| u64::from(u32::from_le_bytes(*it));
         let text_words = match (text.first_chunk(), text.last_chunk()) {

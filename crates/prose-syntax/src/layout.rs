@@ -146,7 +146,9 @@ impl State<'_> {
     fn token(&mut self, index: usize, kind: SyntaxKind) {
         self.line_end = index + 1;
         let kw = match kind {
-            IDENT => SyntaxKind::from_keyword(self.lexed.text(self.text, index)).unwrap_or(IDENT),
+            IDENT => (self.text.as_bytes().get(self.lexed.span(index)))
+                .and_then(SyntaxKind::from_keyword_bytes)
+                .unwrap_or(IDENT),
             _ => kind,
         };
         self.out.toks.push(Tok {

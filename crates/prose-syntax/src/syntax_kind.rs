@@ -341,7 +341,12 @@ impl SyntaxKind {
 
     /// The keyword kind of a word, wherever it stands; `None` for any other word.
     pub fn from_keyword(word: &str) -> Option<SyntaxKind> {
-        Some(match word.as_bytes() {
+        SyntaxKind::from_keyword_bytes(word.as_bytes())
+    }
+
+    /// [`SyntaxKind::from_keyword`] for a part of a text of which nothing else is needed.
+    pub(crate) fn from_keyword_bytes(word: &[u8]) -> Option<SyntaxKind> {
+        Some(match word {
             b"use" => USE_KW,
             b"as" => AS_KW,
             b"import" => IMPORT_KW,
