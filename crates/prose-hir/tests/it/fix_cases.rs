@@ -824,6 +824,68 @@ fn declarations() -> Vec<Case> {
             "#]],
         ),
         case(
+            "P344",
+            "session \"\" # prose: allow W0001\n",
+            expect![[r#"
+            -- Replace with W001
+            session "" # prose: allow W001
+        "#]],
+        ),
+        case(
+            "P345",
+            "session \"a\" # prose: allow W001, P301 why\n",
+            expect![[r#"
+                -- Remove `W001` from the comment
+                session "a" # prose: allow P301 why
+            "#]],
+        ),
+        case(
+            "P345",
+            "# prose: allow W001\nsession \"a\"\n",
+            expect![[r#"
+            -- Remove the comment
+            session "a"
+        "#]],
+        ),
+        case(
+            "L404",
+            "let x = session \"a\" # run\n  retry: 2\nsession \"b\"\n",
+            expect![[r#"
+                -- Drop `let x =`
+                session "a" # run
+                  retry: 2
+                session "b"
+            "#]],
+        ),
+        case(
+            "L404",
+            "let x = \"a\" # text\nsession \"b\"\n",
+            expect![[r#"
+            -- Remove the variable
+            # text
+            session "b"
+        "#]],
+        ),
+        case(
+            "L407",
+            "use \"lib.prose\" as research # later\nsession \"b\"\n",
+            expect![[r#"
+                -- Remove the `use`
+                # later
+                session "b"
+            "#]],
+        ),
+        case(
+            "L413",
+            "let x = session \"a\"\nsession \"b\"\n  context: [x, x] # twice\n",
+            expect![[r#"
+                -- Remove the second
+                let x = session "a"
+                session "b"
+                  context: [x] # twice
+            "#]],
+        ),
+        case(
             "L401",
             "# header\n\n# about a\nagent a:\n  # inside\n  prompt: \"a\"\n\n# about the session\nsession \"b\"\n",
             expect![[r#"

@@ -26,7 +26,7 @@ pub fn fixes(db: &dyn Db, file: SourceFile, found: &Diagnostic) -> Vec<Fix> {
     if file.id(db) != found.file || file.state(db) != FileState::Text {
         return Vec::new();
     }
-    let mut out: Vec<Fix> = found.fix.iter().cloned().collect();
+    let mut out: Vec<Fix> = Vec::new();
     for at in At::around(db, file, found.range) {
         // The message tells two findings of one code and place apart.
         let said = |it: &&SyntaxError| {
@@ -42,7 +42,8 @@ pub fn fixes(db: &dyn Db, file: SourceFile, found: &Diagnostic) -> Vec<Fix> {
                 continue;
             }
             None => {
-                let mut fixes = names::fixes(&at, found, here);
+                let mut fixes: Vec<Fix> = found.fix.iter().filter_map(|fix| at.down(fix)).collect();
+                fixes.extend(names::fixes(&at, found, here));
                 fixes.extend(parts::fixes(&at, found, here));
                 fixes.retain(|fix| at.stays_sound(fix));
                 fixes
@@ -135,6 +136,17 @@ impl<'a> At<'a> {
     fn up(&self, mut fix: Fix) -> Fix {
         fix.edits.iter_mut().for_each(|(range, _)| *range += self.start);
         fix
+    }
+
+    /// From the file's to the chunk's offsets; none when the fix reaches beyond the chunk.
+    fn down(&self, fix: &Fix) -> Option<Fix> {
+        let mut fix = fix.clone();
+        for (range, _) in &mut fix.edits {
+            *range = range
+                .checked_sub(self.start)
+                .filter(|it| it.end() <= TextSize::of(&*self.text))?;
+        }
+        Some(fix)
     }
 
     fn slice(&self, range: TextRange) -> &str {

@@ -36,6 +36,9 @@ pub(super) fn fixes(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Vec<Fi
         "P248" => out.extend(name_output(at, range)),
         "P251" => out.extend(call_for_value(at, range)),
         "P340" => out.extend(escape_braces(at, range)),
+        "P345" => out.extend(remove_allow(at, range)),
+        "L404" => out.extend(drop_variable(at, range)),
+        "L407" => out.extend(remove(at, range, USE_STMT, "Remove the `use`")),
         "L401" => out.extend(remove_definition(at, range, AGENT_DEF)),
         "L402" => out.extend(remove_definition(at, range, BLOCK_DEF)),
         _ => {}
@@ -335,12 +338,7 @@ fn remove_definition(at: &At<'_>, range: TextRange, kind: SyntaxKind) -> Option<
     let node = at.node(range.start(), &[kind])?;
     let name = child(&node, NAME)?;
     // Used in a way that it can't be used in: that is to be settled first.
-    let chunks = at.file.chunks(at.db);
-    let used = |chunk: &crate::Chunk| {
-        let usages = queries::usages(at.db, *chunk);
-        usages.iter().any(|it| name.text() == it.name.as_str())
-    };
-    if node.parent()?.kind() != SOURCE_FILE || chunks.iter().any(used) {
+    if node.parent()?.kind() != SOURCE_FILE || mentioned(at, &name) {
         return None;
     }
     let whole = node.text_range();
@@ -364,4 +362,61 @@ fn remove_definition(at: &At<'_>, range: TextRange, kind: SyntaxKind) -> Option<
         range,
         "",
     ))
+}
+
+/// Whether anything in the file names it, but for declarations.
+fn mentioned(at: &At<'_>, name: &SyntaxNode) -> bool {
+    let chunks = at.file.chunks(at.db);
+    chunks
+        .iter()
+        .flat_map(|it| queries::usages(at.db, *it).iter())
+        .any(|it| name.text() == it.name.as_str())
+}
+
+/// `let x = …` of a name that nothing reads: what it runs stays, a mere value goes.
+fn drop_variable(at: &At<'_>, range: TextRange) -> Option<Fix> {
+    let node = at.node(range.start(), &[LET_STMT])?;
+    let name = child(&node, NAME).filter(|it| it.text_range() == range)?;
+    let value = node.last_child()?;
+    if in_parallel(&node) || mentioned(at, &name) {
+        return None;
+    }
+    match value.kind() {
+        SESSION_EXPR | RESUME_EXPR | DO_CALL_EXPR => {
+            let head = TextRange::new(node.text_range().start(), value.text_range().start());
+            let plain = !at.slice(head).contains(['\n', '\r', '#']);
+            plain.then(|| Fix::replace(format!("Drop `let {name} =`"), head, ""))
+        }
+        LITERAL | NAME_REF => remove(at, range, LET_STMT, "Remove the variable"),
+        _ => None,
+    }
+}
+
+/// A code that an `allow` comment names for nothing, or the comment when it names no other.
+fn remove_allow(at: &At<'_>, range: TextRange) -> Option<Fix> {
+    let comment = at.after(range.start()).next()?;
+    if comment.kind() != SyntaxKind::COMMENT {
+        return None;
+    }
+    let code = at.slice(range);
+    let behind = at.slice(TextRange::new(range.end(), comment.text_range().end()));
+    let before = at.slice(TextRange::new(comment.text_range().start(), range.start()));
+    let title = format!("Remove `{code}` from the comment");
+    if let Some(rest) = behind.trim_start().strip_prefix(',') {
+        let end = comment.text_range().end() - TextSize::of(rest.trim_start());
+        return Some(Fix::replace(title, TextRange::new(range.start(), end), ""));
+    }
+    if let Some(rest) = before.trim_end().strip_suffix(',') {
+        let start = comment.text_range().start() + TextSize::of(rest);
+        return Some(Fix::replace(title, TextRange::new(start, range.end()), ""));
+    }
+    let whole = comment.text_range();
+    let range = match at.begins_line(whole.start()) {
+        true => TextRange::new(at.line(whole.start()).0, at.next_line(whole.end())),
+        false => {
+            let before = at.before(whole.start()).trim_end_matches([' ', '\t']);
+            TextRange::new(TextSize::of(before), whole.end())
+        }
+    };
+    Some(Fix::replace("Remove the comment", range, ""))
 }

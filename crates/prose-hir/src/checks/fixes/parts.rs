@@ -2,8 +2,8 @@
 
 use prose_model::vocabulary;
 use prose_syntax::SyntaxKind::{
-    AGENT_DEF, ARG, ARG_LIST, BARE_WORD, BLOCK_DEF, CALL_EXPR, COLON, DO_CALL_EXPR, FOR_EXPR, LITERAL,
-    LOOP_EXPR, LOOP_KW, MODIFIER, MODIFIER_LIST, NAME, NAME_REF, PARALLEL_EXPR, PIPE_OP, PROPERTY,
+    AGENT_DEF, ARG, ARG_LIST, BARE_WORD, BLOCK_DEF, CALL_EXPR, COLON, DO_CALL_EXPR, FOR_EXPR, LIST_EXPR,
+    LITERAL, LOOP_EXPR, LOOP_KW, MODIFIER, MODIFIER_LIST, NAME, NAME_REF, PARALLEL_EXPR, PIPE_OP, PROPERTY,
     RESUME_EXPR, SESSION_EXPR, STRING, THROW_STMT, TRIPLE_STRING, TRY_EXPR,
 };
 use prose_syntax::{SyntaxNode, TextRange, TextSize};
@@ -24,6 +24,7 @@ pub(super) fn fixes(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Vec<Fi
         "W005" => out.extend(remove_property(at, range, "Remove what is ignored")),
         "W009" => out.extend(permission(at, range)),
         "W010" => out.extend(remove_property(at, range, "Remove the empty list").map(Fix::automatic)),
+        "L413" => out.extend(remove_element(at, range)),
         "P149" => out.extend(add_catch(at, range)),
         "P240" => out.extend(arguments(at, range)),
         "P241" => out.extend(quote_model(at, range)),
@@ -324,4 +325,14 @@ fn message(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let node = at.node(range.start(), &[THROW_STMT])?;
     let end = TextRange::empty(at.trimmed(node.text_range()).end());
     (!has_comment(&node)).then(|| Fix::replace("Add a message", end, " \"failed\""))
+}
+
+/// An element of a list, with a comma.
+fn remove_element(at: &At<'_>, range: TextRange) -> Option<Fix> {
+    let list = at.node(range.start(), &[LIST_EXPR])?;
+    let all: Vec<SyntaxNode> = list.children().collect();
+    let index = all.iter().position(|it| it.text_range() == range)?;
+    let before = all.get(index.checked_sub(1)?)?.text_range();
+    let range = TextRange::new(before.end(), range.end());
+    (!at.has_comment(range)).then(|| Fix::replace("Remove the second", range, ""))
 }
