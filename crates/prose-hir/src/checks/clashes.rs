@@ -159,6 +159,12 @@ fn same_scope(ctx: &mut Context<'_>) {
                 )
                 .related(place, "declared here"),
             ),
+            // Branches that add to one variable of outside: `all = all + [session "…"]`.
+            _ if (def.kind, earlier.kind) == (DefKind::Branch, DefKind::Branch)
+                && declared_around(ctx, def).is_some() =>
+            {
+                None
+            }
             _ => twice(def, earlier.kind, place),
         };
         if let Some(finding) = finding {
@@ -206,6 +212,31 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
     false
 }
 
+/// What an enclosing scope of the same frame declares under the name before it.
+fn declared_around(ctx: &Context<'_>, def: &Def) -> Option<(DefKind, Place)> {
+    let scopes = ctx.scopes;
+    let frame = scopes.frame_of(def.scope);
+    let name = &def.name;
+    let named = scopes.defs_of(name);
+    scopes.ancestors_in(frame, def.scope).skip(1).find_map(|it| {
+        if it == ROOT {
+            // Statements of the top level stand in several chunks.
+            let vars = ctx.program.own.vars.get(name)?;
+            let entry = vars.declared().iter().find(|it| it.direct)?;
+            let here = entry.site.chunk == ctx.chunk;
+            let before = match here {
+                true => scopes.def(entry.site.def).seq < def.seq,
+                false => entry.site.chunk < ctx.chunk,
+            };
+            return before.then(|| (entry.kind, ctx.place(entry.site)));
+        }
+        let declares = |it: &&u32| scopes.def(**it).kind != DefKind::Assigned;
+        let first = named?.in_scope(it).iter().find(declares)?;
+        let first = scopes.def(*first);
+        (first.seq < def.seq).then_some((first.kind, Place::Here(first.range)))
+    })
+}
+
 /// A declaration inside a body whose name is already there: the same slot (`let` too much) or another (shadowing).
 fn nested(ctx: &mut Context<'_>, def: &Def) {
     if matches!(def.kind, DefKind::Assigned | DefKind::Branch | DefKind::Output) {
@@ -214,26 +245,8 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     let scopes = ctx.scopes;
     let frame = scopes.frame_of(def.scope);
     let name = &def.name;
-    // An enclosing scope of the same frame.
     if def.kind.declares_slot() && def.scope != ROOT {
-        let named = scopes.defs_of(name);
-        let place = scopes.ancestors_in(frame, def.scope).skip(1).find_map(|it| {
-            if it == ROOT {
-                // Statements of the top level stand in several chunks.
-                let vars = ctx.program.own.vars.get(name)?;
-                let entry = vars.declared().iter().find(|it| it.direct)?;
-                let here = entry.site.chunk == ctx.chunk;
-                let before = match here {
-                    true => scopes.def(entry.site.def).seq < def.seq,
-                    false => entry.site.chunk < ctx.chunk,
-                };
-                return before.then(|| (entry.kind, ctx.place(entry.site)));
-            }
-            let declares = |it: &&u32| scopes.def(**it).kind != DefKind::Assigned;
-            let first = named?.in_scope(it).iter().find(declares)?;
-            let first = scopes.def(*first);
-            (first.seq < def.seq).then_some((first.kind, Place::Here(first.range)))
-        });
+        let place = declared_around(ctx, def);
         if let Some((kind, place)) = place {
             let text = if kind == DefKind::Const || kind.is_scoped() {
                 format!("`{name}` is already {} here: use another name", kind.a_noun())
