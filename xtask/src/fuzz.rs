@@ -43,18 +43,27 @@ pub enum Target {
     Parser,
     /// All checks, lowering, questions at a place
     Analysis,
+    /// The formatted text: the same program, once and for all
+    Formatter,
     /// Edits, one after the other, compared with fresh starts
     Edits,
 }
 
 impl Target {
-    const ALL: [Target; 4] = [Target::Lexer, Target::Parser, Target::Analysis, Target::Edits];
+    const ALL: [Target; 5] = [
+        Target::Lexer,
+        Target::Parser,
+        Target::Analysis,
+        Target::Formatter,
+        Target::Edits,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Target::Lexer => "lexer",
             Target::Parser => "parser",
             Target::Analysis => "analysis",
+            Target::Formatter => "formatter",
             Target::Edits => "edits",
         }
     }
@@ -63,7 +72,7 @@ impl Target {
     fn bounded_runs(self) -> u64 {
         match self {
             Target::Lexer | Target::Parser => 40_000,
-            Target::Analysis => 15_000,
+            Target::Analysis | Target::Formatter => 15_000,
             Target::Edits => 4_000,
         }
     }

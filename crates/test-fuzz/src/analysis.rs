@@ -7,7 +7,7 @@ use prose_hir::{
 use prose_model::codes::{self, Severity};
 
 /// The file under test.
-const MAIN: FileId = FileId(0);
+pub(crate) const MAIN: FileId = FileId(0);
 /// A file that the text may `use`, as `./lib` or `./lib.prose`.
 const LIB: FileId = FileId(1);
 const LIB_TEXT: &str = "input topic: \"Topic\"\nagent helper:\n  prompt: \"You help.\"\n\
@@ -34,7 +34,15 @@ pub(crate) fn check(text: &str) {
 
 /// A database with only the file that may be used.
 pub(crate) fn database() -> RootDatabase {
-    let mut db = RootDatabase::default();
+    with_lib(RootDatabase::default())
+}
+
+/// As [`database`], with a chunk for each statement of the top level.
+pub(crate) fn database_of_small_chunks() -> RootDatabase {
+    with_lib(RootDatabase::with_chunk_size(None, 1))
+}
+
+fn with_lib(mut db: RootDatabase) -> RootDatabase {
     let mut change = Change::new();
     change.text(LIB, "/lib.prose", LIB_TEXT);
     db.apply_change(change);

@@ -8,6 +8,7 @@
 
 mod analysis;
 mod edits;
+mod formatter;
 mod lexer;
 mod mutate;
 mod parser;
@@ -25,13 +26,21 @@ pub enum Target {
     Parser,
     /// All checks, lowering, and what the editor asks at a place.
     Analysis,
+    /// The formatted text: the same program, once and for all.
+    Formatter,
     /// Edits: the way to a text never shows.
     Edits,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Target; 4] = [Target::Lexer, Target::Parser, Target::Analysis, Target::Edits];
+    pub const ALL: [Target; 5] = [
+        Target::Lexer,
+        Target::Parser,
+        Target::Analysis,
+        Target::Formatter,
+        Target::Edits,
+    ];
 
     /// As on the command line, and the name of the folder of its cases.
     pub fn name(self) -> &'static str {
@@ -39,6 +48,7 @@ impl Target {
             Target::Lexer => "lexer",
             Target::Parser => "parser",
             Target::Analysis => "analysis",
+            Target::Formatter => "formatter",
             Target::Edits => "edits",
         }
     }
@@ -53,6 +63,7 @@ impl Target {
             Target::Lexer => lexer::check(&text),
             Target::Parser => parser::check(&text),
             Target::Analysis => analysis::check(&text),
+            Target::Formatter => formatter::check(&text),
             Target::Edits => replay::check(&text),
         }
     }

@@ -9,7 +9,7 @@ const CHUNK_SIZES: [usize; 2] = [1, 48];
 
 pub(crate) fn check(input: &str) {
     let Edited { mut text, edits } = Edited::read(input);
-    let mut db = analysis::database();
+    let mut db = analysis::database_of_small_chunks();
     analysis::set(&mut db, &text);
     analysis::found(&db);
     let mut maps = CHUNK_SIZES.map(|size| ChunkMap::with_target(&text, size));

@@ -49,7 +49,7 @@ fn no_case_is_in_a_folder_that_nothing_reads() {
 #[test]
 fn the_programs_of_the_repository() {
     for program in originals() {
-        for target in [Target::Lexer, Target::Parser, Target::Analysis] {
+        for target in [Target::Lexer, Target::Parser, Target::Analysis, Target::Formatter] {
             check(target, &program.path, &program.text);
         }
     }

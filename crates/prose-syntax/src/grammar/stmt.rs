@@ -144,8 +144,10 @@ fn is_target(target: Completed) -> bool {
 
 /// ASSIGN_STMT, at `=`; the target is in `m`.
 fn assign(p: &mut Parser<'_>, m: crate::parser::Marker) {
-    p.bump();
-    value(p, "`=`");
+    // A broken target, `name_{if x} = y`, may have taken it, and everything else on the line.
+    if p.eat(EQ) {
+        value(p, "`=`");
+    }
     m.complete(p, ASSIGN_STMT);
 }
 
