@@ -32,7 +32,7 @@ pub use db::{
 pub use diagnostic::{Diagnostic, Fix, Tag};
 pub use inputs::{Chunk, SourceFile};
 pub use lower::bundle;
-pub use queries::{ParsedChunk, body, parse};
+pub use queries::{ParsedChunk, body, line_index, parse};
 pub use resolve::Binding;
 pub use scopes::{DefKind, RefKind};
 pub use semantic::{

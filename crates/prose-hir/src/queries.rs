@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prose_model::Name;
-use prose_syntax::{Parse, SyntaxNode};
+use prose_syntax::{LineIndex, Parse, SyntaxNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::checks::Checked;
@@ -123,4 +123,10 @@ pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u3
 #[salsa::tracked]
 pub(crate) fn unused(db: &dyn Db, file: SourceFile) -> Arc<[(Site, Finding)]> {
     crate::checks::unused::check(db, file).into()
+}
+
+/// The lines of a file.
+#[salsa::tracked]
+pub fn line_index(db: &dyn Db, file: SourceFile) -> Arc<LineIndex> {
+    Arc::new(LineIndex::new(&file.text(db)))
 }

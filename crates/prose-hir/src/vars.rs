@@ -1,7 +1,8 @@
 //! The variables of a file by name: what each statement of the top level, each block and each iteration declares.
 
+use indexmap::IndexMap;
 use prose_model::Name;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::scopes::{DefKind, Valued};
 use crate::symbols::Site;
@@ -65,16 +66,45 @@ pub(crate) fn first_after(list: &[VarEntry], chunk: u32) -> Option<&VarEntry> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct VarTable {
     /// For each name its stretch of the entries.
-    names: FxHashMap<Name, (u32, u32)>,
+    names: IndexMap<Name, (u32, u32), FxBuildHasher>,
     /// Those of a name stand together, by place and then in the order of the text.
     entries: Box<[VarEntry]>,
+    /// What each name looks like, in their order.
+    looks: Box<[Look]>,
+}
+
+/// The length of a word and which letters it has (by five bits of each), to see fast that two words differ much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    letters: u32,
+    len: u16,
+    ascii: bool,
+}
+
+impl Look {
+    fn of(word: &str) -> Look {
+        Look {
+            letters: word.bytes().fold(0, |letters, it| letters | 1 << (it & 31)),
+            len: u16::try_from(word.len()).unwrap_or(u16::MAX),
+            ascii: word.is_ascii(),
+        }
+    }
+
+    /// Whether so many edits, each of which changes one character, may turn one word into the other.
+    fn may_become(self, other: Look, edits: u32) -> bool {
+        if !(self.ascii && other.ascii) {
+            return true;
+        }
+        let letters = (self.letters ^ other.letters).count_ones();
+        letters <= 2 * edits && u32::from(self.len.abs_diff(other.len)) <= edits
+    }
 }
 
 impl VarTable {
     /// Takes the variables in the order of the text.
     pub fn new(vars: Vec<(&Name, VarEntry)>) -> VarTable {
         // Counts first, so that the variables of a name come to stand together.
-        let mut names: FxHashMap<Name, (u32, u32)> = FxHashMap::default();
+        let mut names: IndexMap<Name, (u32, u32), FxBuildHasher> = IndexMap::default();
         let mut ids = Vec::with_capacity(vars.len());
         let mut counts: Vec<u32> = Vec::new();
         for (name, _) in &vars {
@@ -114,7 +144,9 @@ impl VarTable {
                 stretch.sort_by_key(|it| it.place);
             }
         }
+        names.shrink_to_fit();
         VarTable {
+            looks: names.keys().map(|it| Look::of(it)).collect(),
             names,
             entries: entries.into(),
         }
@@ -141,9 +173,18 @@ impl VarTable {
         self.names.contains_key(name)
     }
 
-    /// All names, in no particular order.
+    /// All names, in the order of their first variable.
     pub fn keys(&self) -> impl Iterator<Item = &Name> {
         self.names.keys()
+    }
+
+    /// Names that so many insertions, deletions, replacements and swaps may make of a word, and some others.
+    pub fn like(&self, word: &str, edits: u32) -> impl Iterator<Item = &Name> {
+        let look = Look::of(word);
+        let names = self.looks.iter().zip(self.names.keys());
+        names
+            .filter(move |(it, _)| look.may_become(**it, edits))
+            .map(|(_, name)| name)
     }
 }
 

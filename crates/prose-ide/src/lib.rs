@@ -116,7 +116,10 @@ impl Analysis {
 
     /// The file's lines, for positions; empty for an unknown file.
     pub fn line_index(&self, file: FileId) -> Cancellable<Arc<LineIndex>> {
-        self.with(|db| Arc::new(LineIndex::new(&tree::text(db, file).unwrap_or_default())))
+        self.with(|db| match tree::source(db, file) {
+            Some(source) => prose_hir::line_index(db, source).clone(),
+            None => Arc::new(LineIndex::new("")),
+        })
     }
 
     /// What the checks found, in the order of the text.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dashmap::DashMap;
 use lsp_types::{TextDocumentContentChangeEvent, Url};
-use prose_ide::{FileId, LineIndex};
+use prose_ide::{FileId, LineIndex, TextSize};
 
 use crate::positions::Encoding;
 
@@ -24,6 +24,8 @@ pub(crate) struct Document {
     pub(crate) generation: u64,
     /// The whole text.
     pub(crate) text: Arc<str>,
+    /// Its lines.
+    index: LineIndex,
 }
 
 /// What identifies a file: its path if it has one, else its URI (`untitled:Untitled-1`).
@@ -116,9 +118,19 @@ impl Documents {
         self.keys.get(&file)?.uri()
     }
 
-    /// A copy of an open document (cheap: the text is shared).
-    pub(crate) fn get(&self, file: FileId) -> Option<Document> {
-        self.open.get(&file).map(|d| d.clone())
+    /// The text of an open document (cheap: it is shared).
+    pub(crate) fn text(&self, file: FileId) -> Option<Arc<str>> {
+        self.open.get(&file).map(|d| Arc::clone(&d.text))
+    }
+
+    /// The name and version of an open document.
+    pub(crate) fn version(&self, file: FileId) -> Option<(Url, i32)> {
+        self.open.get(&file).map(|d| (d.uri.clone(), d.version))
+    }
+
+    /// Whether a file is open.
+    pub(crate) fn has(&self, file: FileId) -> bool {
+        self.open.contains_key(&file)
     }
 
     /// The generation of an open document.
@@ -153,6 +165,7 @@ impl Documents {
             uri,
             version,
             generation: self.next_generation(),
+            index: LineIndex::new(&text),
             text: text.into(),
         };
         self.open.insert(file, document);
@@ -169,7 +182,8 @@ impl Documents {
     ) -> Option<FileId> {
         let file = self.id(uri)?;
         let mut document = self.open.get_mut(&file)?;
-        document.text = apply(&document.text, changes, encoding).into();
+        let Document { text, index, .. } = &mut *document;
+        *text = apply(text, index, changes, encoding).into();
         document.version = version;
         document.generation = self.next_generation();
         Some(file)
@@ -185,16 +199,30 @@ impl Documents {
     }
 }
 
-/// The text after the changes of one notification: each is relative to the result of the one before.
-pub(crate) fn apply(text: &str, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) -> String {
-    let mut text = text.to_owned();
+/// The text after the changes of one notification: each is relative to the result of the one before. `index` has the lines
+/// of the text and has them afterwards.
+fn apply(
+    text: &str,
+    index: &mut LineIndex,
+    changes: &[TextDocumentContentChangeEvent],
+    encoding: Encoding,
+) -> String {
+    // Room for all that comes, so that a long text is copied once.
+    let added: usize = changes.iter().map(|it| it.text.len()).sum();
+    let before = text;
+    let mut text = String::with_capacity(before.len() + added);
+    text.push_str(before);
     for change in changes {
         match change.range {
             Some(range) => {
-                let range = encoding.text_range(&LineIndex::new(&text), &text, range);
+                let range = encoding.text_range(index, &text, range);
                 text.replace_range(std::ops::Range::<usize>::from(range), &change.text);
+                index.edit(&text, range, TextSize::of(&*change.text));
             }
-            None => text.clone_from(&change.text),
+            None => {
+                text.clone_from(&change.text);
+                *index = LineIndex::new(&text);
+            }
         }
     }
     text
@@ -225,6 +253,13 @@ mod tests {
 
     fn uri(text: &str) -> Url {
         Url::parse(text).unwrap()
+    }
+
+    fn apply(text: &str, changes: &[TextDocumentContentChangeEvent], encoding: Encoding) -> String {
+        let mut index = LineIndex::new(text);
+        let after = super::apply(text, &mut index, changes, encoding);
+        assert_eq!(index, LineIndex::new(&after));
+        after
     }
 
     #[test]

@@ -71,6 +71,13 @@ impl Replies {
     }
 }
 
+impl Replies {
+    /// Sends a notification's body. Nobody waits for it when the session ends.
+    pub(crate) fn notify(&self, body: Vec<u8>) {
+        let _ = self.tx.send(body);
+    }
+}
+
 /// What the decoder found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {

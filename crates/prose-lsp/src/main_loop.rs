@@ -9,12 +9,13 @@
 //! back and is run again, or is answered with `ContentModified` when its document has changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use lsp_types::{Diagnostic, MessageType, PublishDiagnosticsParams, TextDocumentContentChangeEvent, Url};
+use lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 use prose_ide::{Analysis, AnalysisHost, Cancellable, Change, FileContent, FileId};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -63,7 +64,8 @@ pub(crate) enum Event {
     Diagnosed {
         file: FileId,
         revision: u64,
-        items: Vec<Diagnostic>,
+        /// As JSON.
+        items: String,
     },
     /// The session is over.
     Quit,
@@ -253,6 +255,7 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 revision: 0,
                 undiagnosed: false,
                 published: BTreeMap::new(),
+                hashing: RandomState::new(),
                 waiting: VecDeque::new(),
                 diagnoses: VecDeque::new(),
                 idle: workers,
@@ -313,12 +316,14 @@ fn perform(task: Task, snapshot: &Snapshot, events: &Sender<Event>) -> Outcome {
             }
         }
         Task::Diagnose { file, revision } => {
-            match std::panic::catch_unwind(AssertUnwindSafe(|| convert::diagnostics(snapshot, file))) {
-                Ok(Ok(items)) => drop(events.send(Event::Diagnosed {
+            let diagnose = || convert::diagnostics(snapshot, file).map(|it| serde_json::to_string(&it));
+            match std::panic::catch_unwind(AssertUnwindSafe(diagnose)) {
+                Ok(Ok(Ok(items))) => drop(events.send(Event::Diagnosed {
                     file,
                     revision,
                     items,
                 })),
+                Ok(Ok(Err(e))) => tracing::error!(%e, "diagnostics can't be serialised"),
                 // The write asks for all diagnostics anew.
                 Ok(Err(_cancelled)) => {}
                 Err(panic) => tracing::error!(what = panic_message(&*panic), "diagnostics panicked"),
@@ -356,7 +361,8 @@ struct Loop {
     /// The database changed since diagnostics were last asked for.
     undiagnosed: bool,
     /// What the client was last told, by file.
-    published: BTreeMap<FileId, (Url, Option<i32>, Vec<Diagnostic>)>,
+    published: BTreeMap<FileId, Published>,
+    hashing: RandomState,
     waiting: VecDeque<Task>,
     diagnoses: VecDeque<Task>,
     idle: usize,
@@ -419,7 +425,7 @@ impl Loop {
                     .documents
                     .files()
                     .into_iter()
-                    .filter(|file| self.documents.get(*file).is_none());
+                    .filter(|file| !self.documents.has(*file));
                 self.unsynced.extend(closed);
                 self.look_again();
             }
@@ -461,14 +467,10 @@ impl Loop {
         };
         self.unsynced.insert(file);
         self.look_again();
-        if let Some((uri, _, items)) = self.published.remove(&file)
-            && !items.is_empty()
+        if let Some(published) = self.published.remove(&file)
+            && !published.nothing
         {
-            self.outbox.publish(PublishDiagnosticsParams {
-                uri,
-                diagnostics: Vec::new(),
-                version: None,
-            });
+            self.outbox.publish(&published.uri, None, NOTHING);
         }
     }
 
@@ -478,7 +480,7 @@ impl Loop {
                 self.configure(self.settings.clone());
             }
             if let Some(file) = self.documents.id(uri)
-                && self.documents.get(file).is_none()
+                && !self.documents.has(file)
             {
                 self.unsynced.insert(file);
             }
@@ -552,8 +554,8 @@ impl Loop {
                 let Some(key) = self.documents.key(file) else {
                     continue;
                 };
-                let content = match self.documents.get(file) {
-                    Some(document) => FileContent::Text(document.text),
+                let content = match self.documents.text(file) {
+                    Some(text) => FileContent::Text(text),
                     None => self.project.read(&key),
                 };
                 let shown = self
@@ -677,22 +679,35 @@ impl Loop {
         }
     }
 
-    fn publish(&mut self, file: FileId, revision: u64, diagnostics: Vec<Diagnostic>) {
+    fn publish(&mut self, file: FileId, revision: u64, diagnostics: String) {
         if revision != self.revision || !self.unsynced.is_empty() {
             return;
         }
-        let Some(document) = self.documents.get(file) else {
+        let Some((uri, version)) = self.documents.version(file) else {
             return;
         };
-        let news = (document.uri, Some(document.version), diagnostics);
+        let news = Published {
+            uri,
+            version,
+            digest: self.hashing.hash_one(&diagnostics),
+            nothing: diagnostics == NOTHING,
+        };
         if self.published.get(&file) != Some(&news) {
-            let (uri, version, diagnostics) = news.clone();
-            self.outbox.publish(PublishDiagnosticsParams {
-                uri,
-                diagnostics,
-                version,
-            });
+            self.outbox.publish(&news.uri, Some(news.version), &diagnostics);
             self.published.insert(file, news);
         }
     }
+}
+
+/// No diagnostics, as JSON.
+const NOTHING: &str = "[]";
+
+/// What the client was last told of a file.
+#[derive(PartialEq)]
+struct Published {
+    uri: Url,
+    version: i32,
+    /// Of the diagnostics: they may be many, and are only kept to be compared.
+    digest: u64,
+    nothing: bool,
 }

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use lsp_types::notification::{Cancel, Notification, PublishDiagnostics, ShowMessage};
 use lsp_types::request::Request;
-use lsp_types::{CancelParams, MessageType, NumberOrString, PublishDiagnosticsParams, ShowMessageParams};
+use lsp_types::{CancelParams, MessageType, NumberOrString, ShowMessageParams, Url};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tower::Service;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc;
+
+use crate::framing::Replies;
 
 /// Handle to the sending task; cheap to clone, usable from any thread.
 #[derive(Debug, Clone)]
@@ -32,10 +34,15 @@ pub(crate) struct Queue {
 }
 
 #[derive(Debug)]
-struct Outgoing {
-    method: &'static str,
-    params: Value,
-    then: Then,
+enum Outgoing {
+    /// A message that is complete.
+    Raw(Vec<u8>),
+    /// A message for the protocol library to put together.
+    Call {
+        method: &'static str,
+        params: Value,
+        then: Then,
+    },
 }
 
 #[derive(Debug)]
@@ -78,7 +85,7 @@ impl Outbox {
         match serde_json::to_value(params) {
             Ok(params) => {
                 // Fails only when the session is over.
-                let _ = self.tx.send(Outgoing { method, params, then });
+                let _ = self.tx.send(Outgoing::Call { method, params, then });
             }
             Err(e) => tracing::error!(method, %e, "message can't be serialised"),
         }
@@ -92,9 +99,19 @@ impl Outbox {
         });
     }
 
-    /// `textDocument/publishDiagnostics`.
-    pub(crate) fn publish(&self, params: PublishDiagnosticsParams) {
-        self.notify::<PublishDiagnostics>(params);
+    /// `textDocument/publishDiagnostics`, with the diagnostics as JSON.
+    ///
+    /// They are most of what a server sends: a large file has thousands, all of them again on every keystroke. So they are
+    /// written once, by whoever computed them, and neither made into a [`Value`] nor written again.
+    pub(crate) fn publish(&self, uri: &Url, version: Option<i32>, diagnostics: &str) {
+        let version = version.map_or_else(String::new, |it| format!(r#""version":{it},"#));
+        let uri = Value::from(uri.as_str());
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"uri":{uri},{version}"diagnostics":{diagnostics}}}}}"#,
+            PublishDiagnostics::METHOD,
+        );
+        // Fails only when the session is over.
+        let _ = self.tx.send(Outgoing::Raw(body.into_bytes()));
     }
 
     /// Sends a request to the client and waits for the answer, at most `patience`.
@@ -137,8 +154,15 @@ impl Outbox {
 
 impl Queue {
     /// The sending task; ends with the last handle or with the session.
-    pub(crate) async fn send_to(mut self, mut client: Client) {
-        while let Some(Outgoing { method, params, then }) = self.rx.recv().await {
+    pub(crate) async fn send_to(mut self, mut client: Client, replies: Replies) {
+        while let Some(outgoing) = self.rx.recv().await {
+            let (method, params, then) = match outgoing {
+                Outgoing::Raw(body) => {
+                    replies.notify(body);
+                    continue;
+                }
+                Outgoing::Call { method, params, then } => (method, params, then),
+            };
             let message = jsonrpc::Request::build(method).params(params);
             match then {
                 Then::Nothing | Then::Sent(_) => {

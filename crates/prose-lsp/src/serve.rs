@@ -132,8 +132,9 @@ pub(crate) async fn serve_with(
         parent: parents,
         version: config.version,
     };
+    let raw = replies.clone();
     let service = LspService::build(|client| {
-        tokio::spawn(queue.send_to(client));
+        tokio::spawn(queue.send_to(client, raw));
         backend
     })
     .custom_method("prose/viewText", Backend::view_text)

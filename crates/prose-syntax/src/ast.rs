@@ -15,7 +15,8 @@ pub use string::*;
 
 /// First child of a type.
 pub(crate) fn child<N: AstNode<Language = ProseLanguage>>(node: &SyntaxNode) -> Option<N> {
-    node.children().find_map(N::cast)
+    // Looks at kinds before it makes a node of the child.
+    node.first_child_by_kind(&N::can_cast).and_then(N::cast)
 }
 
 /// All children of a type.
@@ -25,9 +26,7 @@ pub(crate) fn children<N: AstNode<Language = ProseLanguage>>(node: &SyntaxNode) 
 
 /// First direct token of a kind.
 pub(crate) fn token(node: &SyntaxNode, kind: SyntaxKind) -> Option<SyntaxToken> {
-    node.children_with_tokens()
-        .filter_map(|it| it.into_token())
-        .find(|it| it.kind() == kind)
+    node.first_child_or_token_by_kind(&|it| it == kind)?.into_token()
 }
 
 /// Declares a node type.

@@ -49,6 +49,38 @@ impl LineIndex {
         }
     }
 
+    /// Brings the index up to date after one edit. `text` is the whole text after it; `deleted` is where in the text before
+    /// something was replaced by `inserted` bytes. Costs what is inserted, and a shift of the lines behind.
+    pub fn edit(&mut self, text: &str, deleted: TextRange, inserted: TextSize) {
+        let (from, old_end) = (u32::from(deleted.start()), u32::from(deleted.end()));
+        let new_end = from.saturating_add(inserted.into());
+        let fits = old_end <= self.len && self.len - old_end + new_end == clamp(text.len());
+        let added = text.get(from as usize..new_end as usize).filter(|_| fits);
+        let Some(added) = added else {
+            *self = LineIndex::new(text);
+            return;
+        };
+        // Whether a line starts somewhere depends on the byte before and, for a CR, on the one behind.
+        let first = self.starts.partition_point(|it| *it < from).max(1);
+        let behind = self.starts.partition_point(|it| *it <= old_end).max(1);
+        let bytes = text.as_bytes();
+        let seen = from.saturating_sub(1) as usize..new_end as usize;
+        let fresh: Vec<u32> = memchr::memchr2_iter(b'\n', b'\r', &bytes[seen.clone()])
+            .map(|at| seen.start + at)
+            .filter(|at| !(bytes[*at] == b'\r' && bytes.get(at + 1) == Some(&b'\n')))
+            .map(|at| clamp(at + 1))
+            .collect();
+        for it in &mut self.starts[behind..] {
+            *it = *it - old_end + new_end;
+        }
+        self.starts.splice(first..behind, fresh);
+        self.len = clamp(text.len());
+        self.ascii = match self.ascii {
+            true => added.is_ascii(),
+            false => text.is_ascii(),
+        };
+    }
+
     /// Number of lines; an empty text has one.
     pub fn line_count(&self) -> u32 {
         clamp(self.starts.len())
@@ -156,4 +188,45 @@ fn slice(text: &str, from: u32, to: u32) -> &str {
     };
     let (from, to) = (floor(from), floor(to));
     text.get(from..to).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_leaves_the_index_of_the_text() {
+        let pieces = ["", "a", "\n", "\r", "\r\n", "é", "ab\ncd\r", "\n\r"];
+        let texts = [
+            "",
+            "\r",
+            "a\r\nb\n",
+            "\r\r\n\n",
+            "é\r\nü\rx\n\n",
+            "one\ntwo\r\nthree",
+        ];
+        let mut tried = 0;
+        for before in texts {
+            let index = LineIndex::new(before);
+            let places = || (0..=before.len()).filter(|it| before.is_char_boundary(*it));
+            for from in places() {
+                for to in places().filter(|to| *to >= from) {
+                    for piece in pieces {
+                        let mut after = before.to_owned();
+                        after.replace_range(from..to, piece);
+                        let mut edited = index.clone();
+                        let deleted = TextRange::new(clamp(from).into(), clamp(to).into());
+                        edited.edit(&after, deleted, TextSize::of(piece));
+                        assert_eq!(
+                            edited,
+                            LineIndex::new(&after),
+                            "{before:?} {from}..{to} {piece:?}"
+                        );
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert!(tried > 1000);
+    }
 }

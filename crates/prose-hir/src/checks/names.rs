@@ -289,12 +289,16 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
     ctx.push(finding);
 }
 
-/// Names in sight at a use, sorted, of those that `wanted` picks.
-fn visible(ctx: &Context<'_>, used: &Ref, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let resolver = ctx.resolver();
-    let picked = ctx.program.own.vars.keys().filter(|it| wanted(it));
+/// Whether a name is in sight at a use.
+fn is_visible(ctx: &Context<'_>, used: &Ref, name: &Name) -> bool {
+    ctx.resolver().variable(name, used.scope, used.seq).binding == Binding::Sure
+}
+
+/// Names in sight at a use, sorted, of those at most so many edits away that `wanted` picks.
+fn visible(ctx: &Context<'_>, used: &Ref, edits: u32, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let picked = ctx.program.own.vars.like(&used.name, edits);
     let mut names: Vec<String> = picked
-        .filter(|it| resolver.variable(it, used.scope, used.seq).binding == Binding::Sure)
+        .filter(|it| wanted(it) && is_visible(ctx, used, it))
         .map(|it| it.to_string())
         .collect();
     names.sort();
@@ -311,7 +315,8 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let near = match name.chars().count() {
         0..=2 => Vec::new(),
-        _ => visible(ctx, used, |it| near::one_edit(name, it)),
+        _ if resolved.binding == Binding::Later => Vec::new(),
+        _ => visible(ctx, used, 1, |it| near::one_edit(name, it)),
     };
     let finding = match (resolved.binding, near.first()) {
         (Binding::Unbound, Some(near)) => {
@@ -396,12 +401,11 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
 
 fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
     let name = &used.name;
-    let names = visible(ctx, used, |it| near::may_be(name, it) || name.contains(it));
     let finding = Finding::new("P142", used.range, format!("no variable `{name}` is declared"));
     // `depth-1` is one name; a subtraction needs blanks.
     let dash = name.match_indices('-').map(|it| it.0).find(|at| {
         let (left, right) = (&name[..*at], &name[at + 1..]);
-        let known = |word: &str| names.iter().any(|it| it == word);
+        let known = |word: &str| is_visible(ctx, used, &word.into());
         known(left) && (right.bytes().all(|it| it.is_ascii_digit()) || known(right))
     });
     if let Some(at) = dash {
@@ -413,6 +417,7 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
             ..finding
         };
     }
+    let names = visible(ctx, used, 2, |it| near::may_be(name, it));
     let near = near::nearest(name, names.iter().map(String::as_str));
     match near {
         Some(_) => offer(finding, used.range, near),

@@ -26,11 +26,10 @@ pub(crate) fn program(
     file: FileId,
     version: Option<i32>,
 ) -> Cancellable<Result<Runnable>> {
-    let document = snapshot.documents.get(file);
-    if let (Some(seen), Some(document)) = (version, &document)
-        && document.version != seen
+    let document = snapshot.documents.version(file);
+    if let (Some(seen), Some((_, now))) = (version, &document)
+        && *now != seen
     {
-        let now = document.version;
         return Ok(Err(refused(format!(
             "the program has changed: version {seen} was to be run, it is at {now} now"
         ))));
