@@ -378,6 +378,7 @@ fn scope_around(scopes: &Scopes, text: &str, local: TextSize) -> u32 {
         text[line..].len() - text[line..].trim_start_matches(' ').len()
     };
     let column = indent(at);
+    let gap_breaks = |end: usize, at: usize| end == at || text[end..at].contains(['\n', '\r']);
     let inside = |range: TextRange| {
         if range.contains(local) {
             return true;
@@ -387,8 +388,9 @@ fn scope_around(scopes: &Scopes, text: &str, local: TextSize) -> u32 {
             && !range.is_empty()
             && text
                 .get(end..at)
-                .is_some_and(|gap| gap.trim().is_empty() && (gap.is_empty() || gap.contains(['\n', '\r'])))
-            && column > indent(start)
+                .is_some_and(|gap| gap.trim().is_empty())
+            // Blanks at the end of a line belong to what stands on it.
+            && (!gap_breaks(end, at) || column > indent(start))
     };
     let found = (1..scopes.scopes.len() as u32)
         .rev()

@@ -566,11 +566,17 @@ impl fmt::Display for SyntaxErrorKind {
                     u32::from(*c)
                 )
             }
-            EmptyBody => write!(f, "nothing is in this block"),
+            EmptyBody => write!(
+                f,
+                "nothing is in this block: put a statement into it, or remove it"
+            ),
             MultiLineDiscretion => write!(f, "use `***` for a discretion over several lines"),
             NonAsciiName => write!(f, "name with letters beyond ASCII: other tools may not accept it"),
             KeywordName { name } => write!(f, "`{name}` is also a keyword: another name reads more clearly"),
-            LegacyImport => write!(f, "`import … from …` is the old way to declare a skill"),
+            LegacyImport => write!(
+                f,
+                "`import … from …` is the old way to declare a skill: write `use \"handle/slug\"`"
+            ),
             InlineBody => write!(f, "put the body on an indented line of its own"),
             ContextLines => write!(f, "write the context as a record: `context: {{ key: value }}`"),
             LoopOrder => write!(f, "usual order: condition, then `(max: n)`, then `as name`"),

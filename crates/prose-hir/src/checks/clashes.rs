@@ -206,7 +206,7 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
         && def.kind != DefKind::Assigned
     {
         let place = ctx.place(block.site);
-        let text = format!("`{name}` is also the name of a block");
+        let text = format!("`{name}` is also the name of a block: another name reads more clearly");
         ctx.push(Finding::new("P342", def.range, text).related(place, "the block is declared here"));
     }
     false
@@ -293,7 +293,10 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     };
     if let Some(site) = outer {
         let place = ctx.place(site);
-        let text = format!("{} `{name}` hides another `{name}`", def.kind.noun());
+        let text = format!(
+            "{} `{name}` hides another `{name}`: another name reads more clearly",
+            def.kind.noun()
+        );
         ctx.push(Finding::new("P341", def.range, text).related(place, "the other is declared here"));
     }
 }

@@ -2,7 +2,7 @@
 
 use prose_syntax::{TextRange, TextSize};
 
-use super::Context;
+use super::{Context, repeated};
 use crate::diagnostic::{Diagnostic, Finding, Place};
 use crate::hir::*;
 use crate::{Db, SourceFile, Tag, queries};
@@ -194,23 +194,18 @@ fn context(ctx: &mut Context<'_>, props: &[Property]) {
     else {
         return;
     };
-    // Lists are short; a longer one is made by a program and gets no advice.
-    if items.len() > 64 {
-        return;
-    }
-    for (index, item) in items.iter().enumerate() {
-        let ExprKind::Name(name) = &item.kind else {
-            continue;
-        };
-        let same = |it: &&Expr| matches!(&it.kind, ExprKind::Name(it) if it == name);
-        if let Some(first) = items[..index].iter().find(same) {
-            let text = format!("`{name}` is already in this context: remove it");
-            ctx.push(
-                Finding::new("L413", item.range, text)
-                    .tag(Tag::Unnecessary)
-                    .related(Place::Here(first.range), "first here"),
-            );
-        }
+    let name = |it: &Expr| match &it.kind {
+        ExprKind::Name(name) => Some(name.clone()),
+        _ => None,
+    };
+    for (later, first) in repeated(items, name) {
+        let Some(name) = name(&items[later]) else { continue };
+        let text = format!("`{name}` is already in this context: remove it");
+        ctx.push(
+            Finding::new("L413", items[later].range, text)
+                .tag(Tag::Unnecessary)
+                .related(Place::Here(items[first].range), "first here"),
+        );
     }
 }
 

@@ -15,9 +15,11 @@ pub(crate) mod unused;
 pub(crate) use suppress::Allow;
 pub(crate) use unused::broken_words;
 
+use std::hash::Hash;
+
 use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnostic::{Finding, Place};
 use crate::hir::ChunkBody;
@@ -64,6 +66,29 @@ impl Context<'_> {
         }
         Place::Def(site.file, site.chunk as usize, site.def)
     }
+}
+
+/// Where keys of a list come again: position of the later, position of the first. Keys that are none are passed over.
+fn repeated<'a, T, K: Eq + Hash>(list: &'a [T], key: impl Fn(&'a T) -> Option<K>) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    // Nearly all lists are short.
+    if list.len() <= 8 {
+        for (later, item) in list.iter().enumerate().skip(1) {
+            let Some(wanted) = key(item) else { continue };
+            let same = |it: &'a T| key(it).is_some_and(|it| it == wanted);
+            out.extend(list[..later].iter().position(same).map(|first| (later, first)));
+        }
+        return out;
+    }
+    let mut seen: FxHashMap<K, usize> = FxHashMap::default();
+    for (index, item) in list.iter().enumerate() {
+        let Some(key) = key(item) else { continue };
+        match seen.get(&key) {
+            Some(first) => out.push((index, *first)),
+            None => drop(seen.insert(key, index)),
+        }
+    }
+    out
 }
 
 /// What the checks of one chunk found.

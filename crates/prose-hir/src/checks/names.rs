@@ -1,6 +1,6 @@
 //! Uses of names.
 
-use prose_model::Name;
+use prose_model::{Name, vocabulary};
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashSet;
 
@@ -324,7 +324,9 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             offer(Finding::new("P246", used.range, text), used.range, Some(near))
         }
         (Binding::Later, _) => {
-            let text = format!("`{name}` is declared only later, so that `{{{name}}}` stays as written");
+            let text = format!(
+                "`{name}` is declared only later, so that `{{{name}}}` stays as written: move its declaration up, or write `\\{{{name}\\}}`"
+            );
             let finding = Finding::new("P340", used.range, text);
             match resolved.site {
                 Some(site) => finding.related(ctx.place(site), "declared here"),
@@ -334,7 +336,9 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         _ => Finding::new(
             "P340",
             used.range,
-            format!("`{name}` is not in scope, so that `{{{name}}}` stays as written"),
+            format!(
+                "`{name}` is not in scope, so that `{{{name}}}` stays as written: declare it, or write `\\{{{name}\\}}`"
+            ),
         ),
     };
     ctx.push(finding);
@@ -421,6 +425,10 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
     let near = near::nearest(name, names.iter().map(String::as_str));
     match near {
         Some(_) => offer(finding, used.range, near),
+        None if vocabulary::keyword(name).is_some() => {
+            let message = format!("`{name}` lacks the rest of its statement, and no variable has this name");
+            Finding { message, ..finding }
+        }
         None => {
             let message = format!(
                 "{}: bind it with `let {name} = …`, or write text in quotes",

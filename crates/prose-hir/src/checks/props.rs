@@ -2,7 +2,7 @@
 
 use prose_model::vocabulary;
 
-use super::{Context, near};
+use super::{Context, near, repeated};
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
 use crate::{Fix, Tag};
@@ -54,15 +54,15 @@ pub(super) fn session(ctx: &mut Context<'_>, session: &Session) {
 }
 
 fn list(ctx: &mut Context<'_>, props: &[Property], of_agent: bool) {
-    for (index, prop) in props.iter().enumerate() {
+    for (later, first) in repeated(props, |it| Some(&it.key.name)) {
+        let (later, first) = (&props[later].key, &props[first].key);
+        let text = format!("`{}:` is already given: remove one of the two", later.name);
+        ctx.push(
+            Finding::new("E009", later.range, text).related(Place::Here(first.range), "first given here"),
+        );
+    }
+    for prop in props {
         let key = prop.key.name.as_str();
-        if let Some(first) = props[..index].iter().find(|it| it.key.name == prop.key.name) {
-            let text = format!("`{key}:` is already given: remove one of the two");
-            ctx.push(
-                Finding::new("E009", prop.key.range, text)
-                    .related(Place::Here(first.key.range), "first given here"),
-            );
-        }
         let known = vocabulary::property(key).filter(|it| if of_agent { it.agent } else { it.session });
         if known.is_none() {
             unknown(ctx, prop, of_agent);
@@ -140,6 +140,8 @@ fn unknown(ctx: &mut Context<'_>, prop: &Property, of_agent: bool) {
             prop.key.range,
             near,
         ));
+    } else {
+        finding.message.push_str(": remove it, or say it in the prompt");
     }
     ctx.push(finding);
 }
@@ -348,7 +350,11 @@ fn skill(ctx: &mut Context<'_>, item: &Expr) {
         ExprKind::Name(name) if !ctx.program.has_value(name) => Some(name.to_string()),
         ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Index { .. } | ExprKind::Missing => None,
         _ => {
-            ctx.push(Finding::new("E014", item.range, "a skill is named by a string"));
+            ctx.push(Finding::new(
+                "E014",
+                item.range,
+                "a skill is named by a string: put its name in quotes",
+            ));
             return;
         }
     };
@@ -361,7 +367,9 @@ fn skill(ctx: &mut Context<'_>, item: &Expr) {
                 || it.target.trim_start_matches('@') == name.trim_start_matches('@')
         });
     if !known {
-        let text = format!("skill `{name}` is not declared in this file: the backend must have it");
+        let text = format!(
+            "skill `{name}` is not declared in this file, so that the backend must have it: bring it in with `use`"
+        );
         ctx.push(Finding::new("W007", item.range, text));
     }
 }
@@ -380,15 +388,18 @@ fn permissions(ctx: &mut Context<'_>, prop: &Property) {
             return;
         }
     };
-    for (index, rule) in rules.iter().enumerate() {
+    for (later, first) in repeated(rules, |it| Some(&it.key.name)) {
+        let (later, first) = (&rules[later].key, &rules[first].key);
+        let text = format!(
+            "permission `{}:` is already given: remove one of the two",
+            later.name
+        );
+        ctx.push(
+            Finding::new("E009", later.range, text).related(Place::Here(first.range), "first given here"),
+        );
+    }
+    for rule in rules {
         let key = rule.key.name.as_str();
-        if let Some(first) = rules[..index].iter().find(|it| it.key.name == rule.key.name) {
-            let text = format!("permission `{key}:` is already given: remove one of the two");
-            ctx.push(
-                Finding::new("E009", rule.key.range, text)
-                    .related(Place::Here(first.key.range), "first given here"),
-            );
-        }
         if vocabulary::permission(key).is_none() {
             let mut finding = Finding::new(
                 "W008",
@@ -449,7 +460,7 @@ fn permission(ctx: &mut Context<'_>, rule: &Property) {
             ctx.push(Finding::new(
                 "E016",
                 item.range,
-                "a permission's pattern is a string",
+                "a permission's pattern is a string: put it in quotes, as in `\"src/**\"`",
             ));
         }
     }

@@ -2,7 +2,7 @@
 
 use prose_syntax::TextRange;
 
-use super::{Context, contracts, lints, props};
+use super::{Context, contracts, lints, props, repeated};
 use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
@@ -101,7 +101,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                 ] = it.body.stmts.as_slice()
                     && let Some(name) = persistent(ctx, only)
                 {
-                    waits(ctx, name);
+                    waits(ctx, name, None);
                 }
             } else {
                 it.mods
@@ -159,17 +159,15 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                     "`choice` has no options: add `option \"…\":` below",
                 ));
             }
-            for (index, option) in options.iter().enumerate() {
-                if let Some(first) = options[..index].iter().find(|it| it.label == option.label) {
-                    let text = format!(
-                        "another option has the label \"{}\": the two can't be told apart",
-                        option.label
-                    );
-                    ctx.push(
-                        Finding::new("P264", option.range, text)
-                            .related(Place::Here(first.range), "first here"),
-                    );
-                }
+            for (later, first) in repeated(options, |it| Some(it.label.as_str())) {
+                let (option, first) = (&options[later], &options[first]);
+                let text = format!(
+                    "another option has the label \"{}\", and the two can't be told apart: rename one",
+                    option.label
+                );
+                ctx.push(
+                    Finding::new("P264", option.range, text).related(Place::Here(first.range), "first here"),
+                );
             }
         }
         ExprKind::Break if !inside.loop_ => {
@@ -325,7 +323,7 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         ctx.push(Finding::new("P240", range, text).related(place, format!("declared here with ({list})")));
     } else if !missing.is_empty() {
         let text = format!(
-            "block `{name}` takes {} and gets {}: {} will be null",
+            "block `{name}` takes {} and gets {}: {} will be null, pass it",
             expects(params.len()),
             args.len(),
             missing.join(" and ")
@@ -429,24 +427,30 @@ fn persistent<'a>(ctx: &Context<'_>, expr: &'a Expr) -> Option<&'a Ident> {
     }
 }
 
-fn waits(ctx: &mut Context<'_>, name: &Ident) {
+fn waits(ctx: &mut Context<'_>, name: &Ident, first: Option<TextRange>) {
     let text = format!(
-        "sessions of `{}` share one memory and run one after the other here",
+        "sessions of `{0}` share one memory, so that they run one after the other here: write them without `parallel`, or give each an agent of its own",
         name.name
     );
-    ctx.push(Finding::new("L403", name.range, text));
+    let finding = Finding::new("L403", name.range, text);
+    ctx.push(match first {
+        Some(first) => finding.related(Place::Here(first), "the first session of this memory"),
+        None => finding,
+    });
 }
 
 /// Branches that share an agent's memory.
 fn one_memory(ctx: &mut Context<'_>, body: &Body) {
-    let mut seen: Vec<&str> = Vec::new();
-    for stmt in &body.stmts {
-        let StmtKind::Expr(it) = &stmt.kind else { continue };
-        let Some(name) = persistent(ctx, it) else { continue };
-        if seen.contains(&name.name.as_str()) {
-            waits(ctx, name);
-        }
-        seen.push(&name.name);
+    let agents: Vec<&Ident> = body
+        .stmts
+        .iter()
+        .filter_map(|stmt| match &stmt.kind {
+            StmtKind::Expr(it) => persistent(ctx, it),
+            _ => None,
+        })
+        .collect();
+    for (later, first) in repeated(&agents, |it| Some(&it.name)) {
+        waits(ctx, agents[later], Some(agents[first].range));
     }
 }
 
@@ -459,7 +463,7 @@ fn swapped(ctx: &mut Context<'_>, it: &For) {
         |name: &str| matches!(name, "i" | "j" | "k" | "n" | "idx" | "index") || name.ends_with("_index");
     if counts(&item.name) && !counts(&index.name) {
         let text = format!(
-            "the item comes first: `{}` is the item here and `{}` its index",
+            "the item comes first, so that `{}` is the item here and `{}` its index: swap the two",
             item.name, index.name
         );
         let edits = vec![

@@ -213,11 +213,11 @@ for topic in ["x"]:
             3:7-3:8 P242 warning: `n` is already declared, so that this assigns it: drop `let`, or use another name
               /main.prose:1:5 declared here
               fix: Drop `let` → n = n + 1
-            5:9-5:14 P341 hint: parameter `topic` hides another `topic`
+            5:9-5:14 P341 hint: parameter `topic` hides another `topic`: another name reads more clearly
               /main.prose:4:7 the other is declared here
-            6:7-6:8 P341 hint: variable `n` hides another `n`
+            6:7-6:8 P341 hint: variable `n` hides another `n`: another name reads more clearly
               /main.prose:1:5 the other is declared here
-            8:5-8:10 P341 hint: loop variable `topic` hides another `topic`
+            8:5-8:10 P341 hint: loop variable `topic` hides another `topic`: another name reads more clearly
               /main.prose:4:7 the other is declared here
         "#]],
     );
@@ -469,7 +469,7 @@ do two(1, c: 2)
 do two(b: 1, a: 2)
 "#,
         expect![[r#"
-            3:4-3:7 P240 warning: block `two` takes 2 arguments and gets 0: `a` and `b` will be null
+            3:4-3:7 P240 warning: block `two` takes 2 arguments and gets 0: `a` and `b` will be null, pass it
               /main.prose:1:7 declared here with (a, b)
             4:14-4:15 P240 warning: block `two` takes 2 arguments and gets 3: the rest is ignored
               /main.prose:1:7 declared here with (a, b)

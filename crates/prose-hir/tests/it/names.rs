@@ -197,3 +197,20 @@ fn no_place_makes_it_fail() {
         scope_at(&db, source, offset.into());
     }
 }
+
+#[test]
+fn blanks_at_the_end_of_a_line_belong_to_it() {
+    visible(
+        "block f(p):\n  session \"x\"   $0",
+        expect!["block f, parameter p"],
+    );
+    visible(
+        "block f(p):\n  session \"x\"   $0\nsession \"y\"\n",
+        expect!["block f, parameter p"],
+    );
+    visible(
+        "block f(p):\n  if **it is so**:\n    session \"x\"\t$0\n",
+        expect!["block f, parameter p"],
+    );
+    visible("block f(p):\n  session \"x\"\n$0", expect!["block f"]);
+}

@@ -639,7 +639,7 @@ session "x"
                   SESSION_KW@19..26 "session"
                   LITERAL@27..30
                     STRING@27..30 "\"x\""
-            P222@8..8: nothing is in this block
+            P222@8..8: nothing is in this block: put a statement into it, or remove it
         "##]],
     );
 }

@@ -27,7 +27,7 @@ import "x" from "y"
                 FROM_KW@32..36 "from"
                 LITERAL@37..40
                   STRING@37..40 "\"y\""
-            P304@21..40: `import … from …` is the old way to declare a skill
+            P304@21..40: `import … from …` is the old way to declare a skill: write `use "handle/slug"`
         "##]],
     );
 }
