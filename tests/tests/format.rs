@@ -88,6 +88,55 @@ fn formatting_changes_no_program() {
     }
 }
 
+/// `session name: agent` as a statement is written `let name = session: agent`, which binds the same.
+fn named_sessions_as_let(value: &mut Value) {
+    if let Value::Array(items) = value {
+        items.iter_mut().for_each(named_sessions_as_let);
+    } else if let Value::Object(fields) = value {
+        fields.values_mut().for_each(named_sessions_as_let);
+    }
+}
+
+#[test]
+fn the_canonical_form_means_the_same() {
+    for path in programs() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let form = prose_fmt::canonical(&prose_syntax::parse(&text));
+        assert!(
+            !prose_syntax::parse(&form).has_errors(),
+            "{}:\n{form}",
+            path.display()
+        );
+        let (mut before, mut after) = (lowered(&path, &text), lowered(&path, &form));
+        named_sessions_as_let(&mut before);
+        named_sessions_as_let(&mut after);
+        assert_eq!(
+            without_ids(after),
+            without_ids(before),
+            "{}:\n{form}",
+            path.display()
+        );
+        let again = prose_fmt::canonical(&prose_syntax::parse(&form));
+        assert_eq!(again, form, "{}", path.display());
+    }
+}
+
+/// A bundle without its statements' ids, which are places in the tree.
+fn without_ids(mut value: Value) -> Value {
+    fn go(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("id");
+                fields.values_mut().for_each(go);
+            }
+            Value::Array(items) => items.iter_mut().for_each(go),
+            _ => {}
+        }
+    }
+    go(&mut value);
+    value
+}
+
 #[test]
 fn the_repositorys_programs_are_formatted() {
     let dir = workspace(&[]);

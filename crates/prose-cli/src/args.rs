@@ -23,6 +23,11 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Report what is wrong with programs
     Check(CheckArgs),
+    /// Print a program's canonical form
+    Compile {
+        /// The program
+        file: PathBuf,
+    },
     /// Format programs in place
     Fmt(FmtArgs),
     /// Explain a diagnostic code

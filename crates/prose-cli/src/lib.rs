@@ -23,6 +23,7 @@ pub fn prose() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Resume(args) => commands::run::resume(args),
         Command::Check(args) => commands::check::check(&args),
+        Command::Compile { file } => commands::compile::compile(&file),
         Command::Fmt(args) => commands::fmt::fmt(&args),
         Command::Explain { code } => commands::explain::explain(&code),
         Command::Lsp(args) => commands::lsp::lsp(&args),

@@ -10,17 +10,23 @@
 //! Architecture invariant: formatting is total and idempotent, and the result is the same program: equal but for ranges
 //! when lowered.
 
+mod canonical;
 mod edits;
 mod frozen;
 mod layout;
+mod on_type;
+mod range;
 mod same;
 mod source;
 mod wrap;
 
 use prose_syntax::{Parse, SyntaxKind, TextRange};
 
+pub use canonical::canonical;
 pub use edits::apply;
 use edits::range_of;
+pub use on_type::on_type;
+pub use range::format_range;
 use source::Source;
 
 /// Columns a line should not exceed.

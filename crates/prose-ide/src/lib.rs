@@ -13,6 +13,7 @@ mod completion;
 mod describe;
 mod diagnostics;
 mod document_symbols;
+mod formatting;
 mod goto_definition;
 mod hover;
 mod markdown;
@@ -161,6 +162,21 @@ impl Analysis {
     /// The declarations of a file as a tree.
     pub fn document_symbols(&self, file: FileId) -> Cancellable<Vec<SymbolNode>> {
         self.with(|db| document_symbols::document_symbols(db, file))
+    }
+
+    /// Edits that format the file, in order; none for statements with errors in them.
+    pub fn format(&self, file: FileId) -> Cancellable<Vec<TextEdit>> {
+        self.with(|db| formatting::format(db, file))
+    }
+
+    /// Edits that format the statements a range touches.
+    pub fn format_range(&self, range: FileRange) -> Cancellable<Vec<TextEdit>> {
+        self.with(|db| formatting::format_range(db, range))
+    }
+
+    /// Edits after a line end or a colon was typed; the position is behind it.
+    pub fn format_on_type(&self, position: FilePosition, typed: char) -> Cancellable<Vec<TextEdit>> {
+        self.with(|db| formatting::format_on_type(db, position, typed))
     }
 
     /// Commands above lines: Run and Run simulated at the first statement that runs.

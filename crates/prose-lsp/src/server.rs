@@ -11,9 +11,10 @@ use lsp_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams, CompletionResponse,
     ConfigurationItem, ConfigurationParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams,
+    DidSaveTextDocumentParams, DocumentFormattingParams, DocumentOnTypeFormattingParams,
+    DocumentRangeFormattingParams, DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams,
     GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams, InitializeResult,
-    InitializedParams, Location, MessageType, ReferenceParams, Url, WorkDoneProgressCancelParams,
+    InitializedParams, Location, MessageType, ReferenceParams, TextEdit, Url, WorkDoneProgressCancelParams,
 };
 use prose_ide::{Cancellable, FileId};
 use serde_json::{Value, json};
@@ -286,6 +287,33 @@ impl LanguageServer for Backend {
         let uri = params.text_document.uri;
         self.read("documentSymbol", Basis::Document, uri, handlers::document_symbols)
             .await
+    }
+
+    async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let uri = params.text_document.uri.clone();
+        self.read("formatting", Basis::Position, uri, move |s, f| {
+            handlers::formatting(s, f, &params)
+        })
+        .await
+    }
+
+    async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let uri = params.text_document.uri.clone();
+        self.read("rangeFormatting", Basis::Position, uri, move |s, f| {
+            handlers::range_formatting(s, f, &params)
+        })
+        .await
+    }
+
+    async fn on_type_formatting(
+        &self,
+        params: DocumentOnTypeFormattingParams,
+    ) -> Result<Option<Vec<TextEdit>>> {
+        let uri = params.text_document_position.text_document.uri.clone();
+        self.read("onTypeFormatting", Basis::Position, uri, move |s, f| {
+            handlers::on_type_formatting(s, f, &params)
+        })
+        .await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod check;
+pub mod compile;
 pub mod explain;
 pub mod fmt;
 pub mod lsp;

@@ -2,6 +2,7 @@
 
 mod actions;
 mod completion;
+mod formatting;
 mod hover;
 mod navigation;
 mod program;
@@ -10,6 +11,7 @@ mod watch;
 
 pub(crate) use actions::{FIX_ALL, RUN, code_actions, code_lenses};
 pub(crate) use completion::completion;
+pub(crate) use formatting::{formatting, on_type_formatting, range_formatting};
 pub(crate) use hover::hover;
 pub(crate) use navigation::{definition, document_symbols, references};
 pub(crate) use program::program;
