@@ -197,7 +197,7 @@ impl Layout<'_> {
         let mut from = source.node(node).tokens.start;
         let mut before: Option<u32> = None;
         let mut column = None;
-        for kid in source.kids(node) {
+        for (index, kid) in source.kids(node).iter().enumerate() {
             let Some(first) = source.first(*kid) else { continue };
             let Kid::Node(item) = *kid else {
                 // Only a broken tree has bare tokens here.
@@ -223,8 +223,12 @@ impl Layout<'_> {
                 return Err(Frozen);
             }
             self.items_gap(node, from, first, indent, before, Some(item), top);
+            // A line astray belongs to no block above it only as long as these keep their columns.
+            let before_astray = top && self.check && self.is_astray(source.kids(node).get(index + 1));
             if astray {
                 self.keep(first, source.node(item).tokens.end);
+            } else if before_astray {
+                self.keep(first + 1, source.node(item).tokens.end);
             } else {
                 self.line = (first, indent);
                 let groups = self.groups.len();
@@ -243,6 +247,12 @@ impl Layout<'_> {
         let end = source.node(node).tokens.end;
         self.items_gap(node, from, end, indent, before, None, top);
         Ok(())
+    }
+
+    /// Whether a top-level item begins elsewhere than at the start of a line.
+    fn is_astray(&self, kid: Option<&Kid>) -> bool {
+        kid.and_then(|it| self.source.first(*it))
+            .is_some_and(|it| self.source.column(it) != Some(0))
     }
 
     fn keep(&mut self, from: u32, to: u32) {

@@ -48,13 +48,13 @@ fn after_line_end(text: &str, offset: usize) -> Option<TextEdit> {
     }
     let root = prose_syntax::parse(text).syntax();
     let at = TextSize::from(u32::try_from(start).ok()?);
-    let mut token = root.token_at_offset(at).left_biased()?;
+    let mut token = token_before(&root, at)?;
     // In the middle of a text, or at the end of one that has no end yet.
     if is_text(token.kind()) && (token.text_range().end() > at || token.kind() == BLOCK_TEXT) {
         return None;
     }
     while token.kind().is_trivia() {
-        token = token.prev_token()?;
+        token = token_before(&root, token.text_range().start())?;
         if token.kind() == COMMENT && token.text_range().end() > at {
             return None;
         }
@@ -71,6 +71,13 @@ fn after_line_end(text: &str, offset: usize) -> Option<TextEdit> {
         },
     };
     indent_line(text, start, column)
+}
+
+/// The token that ends at an offset, or spans it. Asking a token for the one before it stops at nodes without tokens.
+fn token_before(root: &SyntaxNode, at: TextSize) -> Option<SyntaxToken> {
+    root.token_at_offset(at)
+        .left_biased()
+        .filter(|it| it.text_range().start() < at)
 }
 
 fn is_text(kind: SyntaxKind) -> bool {
@@ -124,16 +131,14 @@ fn after_colon(text: &str, offset: usize) -> Option<TextEdit> {
 
 /// Where the constructs begin that the next line could go on with.
 fn open_constructs(root: &SyntaxNode, kind: SyntaxKind) -> Vec<TextSize> {
-    let Some(last) = root.last_token() else {
-        return Vec::new();
+    let mut at = root.text_range().end();
+    let token = loop {
+        match token_before(root, at) {
+            Some(token) if token.kind().is_trivia() => at = token.text_range().start(),
+            Some(token) => break token,
+            None => return Vec::new(),
+        }
     };
-    let mut token = last;
-    while token.kind().is_trivia() {
-        let Some(before) = token.prev_token() else {
-            return Vec::new();
-        };
-        token = before;
-    }
     token
         .parent_ancestors()
         .filter(|it| it.kind() == kind)

@@ -21,6 +21,9 @@ pub fn canonical(parse: &Parse) -> String {
         brackets: 0,
     };
     writer.stmts(parse.tree().statements(), Columns::top(), false);
+    if !writer.out.is_empty() {
+        writer.push("\n");
+    }
     crate::format_text(&writer.out)
 }
 

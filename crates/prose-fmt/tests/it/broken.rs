@@ -75,7 +75,7 @@ fn columns_that_no_block_has() {
             if a:
                 do f
               do  g
-            let y = 1
+            let y=1
                let  z=1
             let w = 1
         "#]],

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod broken;
+mod canonical;
 mod properties;
 mod rules;
+mod typing;
 
 /// Formats a text, and holds the result against what always must be so.
 fn formatted(text: &str) -> String {

@@ -362,11 +362,10 @@ impl Lowerer<'_> {
         }
     }
 
+    /// What is written at a range, with blanks as a formatter would put them, so that formatting changes no program.
     fn source(&self, range: TextRange) -> String {
-        self.text
-            .get(range.start().into()..range.end().into())
-            .unwrap_or_default()
-            .to_owned()
+        let text = self.text.get(range.start().into()..range.end().into());
+        spaced(text.unwrap_or_default())
     }
 
     /// Agents and blocks of a statement, at any depth: they are global wherever they stand.
@@ -424,5 +423,86 @@ impl Lowerer<'_> {
 
     fn body(&mut self, body: &Body, id: &str) -> Vec<Node> {
         self.stmts(&body.stmts, |_, index| format!("{id}.{index}"))
+    }
+}
+
+/// The tokens of an expression with the usual blanks between them, on one line as far as its texts allow.
+fn spaced(text: &str) -> String {
+    use prose_syntax::SyntaxKind::*;
+    let root = prose_syntax::parse(text).syntax();
+    let mut out = String::with_capacity(text.len());
+    let (mut before, mut touches, mut unary) = (EOF, true, true);
+    let mut comma = false;
+    for token in root.descendants_with_tokens().filter_map(|it| it.into_token()) {
+        let kind = token.kind();
+        if kind.is_trivia() {
+            touches = false;
+            continue;
+        }
+        let closes = matches!(kind, R_PAREN | R_BRACK | R_BRACE);
+        if std::mem::take(&mut comma) && !closes {
+            out.push(',');
+        }
+        if kind == COMMA {
+            (comma, before, touches, unary) = (true, kind, true, true);
+            continue;
+        }
+        let blank = match (before, kind) {
+            (EOF | DOT | L_PAREN | L_BRACK, _) | (_, COLON | DOT | R_PAREN | R_BRACK) => false,
+            (COMMA, R_BRACE) => true,
+            (L_BRACE, R_BRACE) => false,
+            (L_BRACE | COMMA | COLON, _) | (_, R_BRACE) => true,
+            // A call and an index touch what they belong to, and so does a sign.
+            (_, L_PAREN | L_BRACK) => !touches,
+            (MINUS, _) => !unary,
+            _ => true,
+        };
+        if blank {
+            out.push(' ');
+        }
+        out.push_str(token.text());
+        // Whether a minus that comes next, or this one, is a sign.
+        unary = match kind {
+            MINUS => unary || before == MINUS,
+            _ => !matches!(
+                kind,
+                IDENT
+                    | NUMBER
+                    | DURATION
+                    | STRING
+                    | TRIPLE_STRING
+                    | DISCRETION
+                    | R_PAREN
+                    | R_BRACK
+                    | R_BRACE
+                    | TRUE_KW
+                    | FALSE_KW
+                    | NULL_KW
+            ),
+        };
+        (before, touches) = (kind, true);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spaced;
+
+    #[test]
+    fn blanks_of_a_label_are_the_usual_ones() {
+        for (written, label) in [
+            ("a", "a"),
+            ("xs[ 0 ] . y", "xs[0].y"),
+            ("a+b  -1", "a + b - 1"),
+            ("a- -1", "a - -1"),
+            ("[ 1,-2 ,{a ,b:3,},]", "[1, -2, { a, b: 3 }]"),
+            ("f( k:1 )", "f(k: 1)"),
+            ("not(a==b)", "not(a == b)"),
+            ("{}", "{}"),
+            ("session  \"a  b\"", "session \"a  b\""),
+        ] {
+            assert_eq!(spaced(written), label, "{written}");
+        }
     }
 }

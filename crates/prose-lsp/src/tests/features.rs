@@ -472,3 +472,52 @@ async fn settings_are_pulled_from_clients_that_offer_it() {
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn formatting_of_a_document_of_a_range_and_while_typing() {
+    let params = json!({ "capabilities": {} });
+    let mut client = TestClient::with(params).await;
+    client.open(A, 1, "let a=\"🦀\"\nif a:\n    do f\n    \n").await;
+    let document = json!({ "uri": A });
+    let options = json!({ "tabSize": 8, "insertSpaces": false });
+    let edits = client
+        .request(
+            "textDocument/formatting",
+            json!({ "textDocument": document, "options": options }),
+        )
+        .await
+        .unwrap();
+    let edits: Vec<_> = edits
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["range"]["start"])
+        .collect();
+    assert_eq!(
+        edits,
+        [
+            &json!({ "line": 0, "character": 5 }),
+            &json!({ "line": 0, "character": 6 }),
+            &json!({ "line": 2, "character": 2 }),
+            &json!({ "line": 3, "character": 0 }),
+        ]
+    );
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } });
+    let edits = client
+        .request(
+            "textDocument/rangeFormatting",
+            json!({ "textDocument": document, "range": range, "options": options }),
+        )
+        .await
+        .unwrap();
+    assert_eq!(edits.as_array().unwrap().len(), 2, "{edits}");
+    let position = json!({ "line": 3, "character": 0 });
+    let edits = client
+        .request(
+            "textDocument/onTypeFormatting",
+            json!({ "textDocument": document, "position": position, "ch": "\n", "options": options }),
+        )
+        .await
+        .unwrap();
+    assert_eq!(edits, json!([]), "the line is as deep as the one above");
+}

@@ -1,0 +1,155 @@
+//! The canonical form of each sugar.
+
+use expect_test::{Expect, expect};
+
+#[track_caller]
+fn check(text: &str, expect: Expect) {
+    let form = prose_fmt::canonical(&prose_syntax::parse(text));
+    let parse = prose_syntax::parse(&form);
+    assert!(!parse.has_errors(), "{:?}\n{form}", parse.errors());
+    assert_eq!(
+        prose_fmt::canonical(&parse),
+        form,
+        "the canonical form is its own"
+    );
+    assert_eq!(prose_fmt::format_text(&form), form, "and is formatted");
+    expect.assert_eq(&form);
+}
+
+#[test]
+fn sessions() {
+    check(
+        r#"# comments go
+session "a" context: x retry: 2   # behind, too
+session draft: writer
+  prompt: "b"
+parallel:
+  session one: writer
+  two = session "two":
+session "c" (retry: 3)
+session: "d"
+session "label"
+  prompt: |
+    some
+      "text" """
+  context: a, b
+session: writer
+  context:
+    one: 1
+    two: x
+  skills:
+    - "s"
+  model: gpt-4.1
+  permissions:
+    read:
+    - "**"
+session "x" -> session article: writer
+"#,
+        expect![[r#"
+            session "a"
+              context: x
+              retry: 2
+            let draft = session: writer
+              prompt: "b"
+            parallel:
+              session one: writer
+              two = session "two"
+            session "c"
+              retry: 3
+            session "d"
+            session "label"
+              prompt: """
+                some
+                  "text" \"\"\"
+                """
+              context: [a, b]
+            session: writer
+              context: { one: 1, two: x }
+              skills: ["s"]
+              model: "gpt-4.1"
+              permissions:
+                read: ["**"]
+            session "x" -> session article: writer
+        "#]],
+    );
+}
+
+#[test]
+fn constructs() {
+    check(
+        r#"if **a b c**: do f
+else if x: session "y"
+else:
+  return 1
+try: do f
+catch e: throw
+loop as i until **done it** (max: {n}):
+  break
+repeat 3 as i (max: 2): do f()
+for x in xs: session "x {x}"
+choice **which one**:
+option "a": do g(1, k: 2)
+option "b":
+  let { p, q } = {"a": 1, "b c": 2,}
+output y: 3
+block f(): session "z"
+let r = xs | filter: **good one** | map: session "m"
+let s = session "a"
+    context: x
+  -> session "b"
+if **over
+  lines**:
+  x.y = [a b]
+"#,
+        expect![[r#"
+            if **a b c**:
+              do f()
+            elif x:
+              session "y"
+            else:
+              output 1
+            try:
+              do f()
+            catch as e:
+              throw
+            loop until **done it** (max: n) as i:
+              break
+            repeat 3 (max: 2) as i:
+              do f()
+            for x in xs:
+              session "x {x}"
+            choice **which one**:
+              option "a":
+                do g(1, k: 2)
+              option "b":
+                let { p, q } = { a: 1, "b c": 2 }
+            output y = 3
+
+            block f:
+              session "z"
+
+            let r = xs
+              | filter:
+                **good one**
+              | map:
+                session "m"
+            let s = session "a"
+                context: x
+              -> session "b"
+            if ***over
+              lines***:
+              x.y = [a, b]
+        "#]],
+    );
+}
+
+#[test]
+fn inside_brackets_all_stays_on_the_line() {
+    check(
+        r#"let a = [session "x" context: y, session: b prompt: "z", (if c: do f else: do g)]
+"#,
+        expect![[r#"
+            let a = [session "x" context: y, session: b prompt: "z", (if c: do f() else: do g())]
+        "#]],
+    );
+}
