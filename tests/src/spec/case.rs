@@ -57,6 +57,7 @@ pub fn check(case: &Case, report: &mut Report) {
         format::check_lossless(fence, report);
         if !has_errors {
             format::check_formatting(fence, dir.path(), name(fence), report);
+            format::check_canonical(fence, dir.path(), name(fence), report);
         }
     }
     if let Some(fixed) = case.other(&Role::Fixed) {

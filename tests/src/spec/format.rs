@@ -5,6 +5,7 @@ use std::path::Path;
 
 use prose_hir::Fix;
 use prose_project::Workspace;
+use prose_syntax::SyntaxKind;
 use serde_json::Value;
 
 use super::page::Fence;
@@ -47,6 +48,35 @@ pub fn check_formatting(fence: &Fence, root: &Path, name: &str, report: &mut Rep
     }
 }
 
+/// What holds for every program without errors: its canonical form is that of itself, and the same program. Ids of nodes
+/// may differ, since they count what stands before a node, as written.
+pub fn check_canonical(fence: &Fence, root: &Path, name: &str, report: &mut Report) {
+    let source = fence.source();
+    let form = canonical(&source);
+    if canonical(&form) != form {
+        report.fail(fence.line, format!("the canonical form has another:\n{form}"));
+    }
+    // `session name: agent` becomes `let name = session: agent`, which is another statement of the same effect.
+    let named = prose_syntax::parse(&source).syntax().descendants().any(|node| {
+        node.kind() == SyntaxKind::SESSION_EXPR && node.children().any(|it| it.kind() == SyntaxKind::NAME)
+    });
+    let program = |text: &str| {
+        let mut program = lowered(root, name, text);
+        program.iter_mut().for_each(strip_ids);
+        program
+    };
+    if !named && program(&form) != program(&source) {
+        report.fail(
+            fence.line,
+            format!("the canonical form is another program:\n{form}"),
+        );
+    }
+}
+
+fn canonical(source: &str) -> String {
+    prose_fmt::canonical(&prose_syntax::parse(source))
+}
+
 /// A program's bundle without sources, digests and ranges; none when it has errors.
 fn lowered(root: &Path, name: &str, text: &str) -> Option<Value> {
     let mut workspace = Workspace::new(root);
@@ -71,13 +101,24 @@ fn strip_ranges(value: &mut Value) {
     }
 }
 
+fn strip_ids(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "id");
+            fields.values_mut().for_each(strip_ids);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_ids),
+        _ => {}
+    }
+}
+
 /// Holds a rewriting against what the page says.
 pub fn check_outcome(program: &Fence, outcome: &Fence, form: Form, report: &mut Report) {
     match form {
         Form::Formatted => {
             compare::exact(outcome, &prose_fmt::format_text(&program.source()), report);
         }
-        Form::Canonical => report.fail(outcome.line, "there is no canonical form yet"),
+        Form::Canonical => compare::exact(outcome, &canonical(&program.source()), report),
     }
 }
 
