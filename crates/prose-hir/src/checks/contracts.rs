@@ -10,7 +10,7 @@ use crate::hir::*;
 use crate::paths::{TargetKind, target_kind};
 use crate::scopes::Holds;
 use crate::symbols::{FileSymbols, Site};
-use crate::{FileState, Fix, queries};
+use crate::{FileState, Fix, SourceFile, queries};
 
 /// Longest chain of variables that a program's result is followed through.
 const LONGEST_CHAIN: usize = 8;
@@ -81,8 +81,22 @@ fn used(ctx: &mut Context<'_>, it: &UseDef) {
     }
     if ctx.program.cycle.as_ref() == Some(target) {
         let text = format!("`{target}` uses this file in turn: move what both need into a third");
-        ctx.push(Finding::new("P152", *range, text));
+        let mut finding = Finding::new("P152", *range, text);
+        if let Some(Some(other)) = ctx.program.files.get(target)
+            && let Some(site) = leads_back(ctx, *other)
+        {
+            finding = finding.related(ctx.place(site), "this file is used there");
+        }
+        ctx.push(finding);
     }
+}
+
+/// The `use` of another file that leads to this one directly.
+fn leads_back(ctx: &Context<'_>, other: SourceFile) -> Option<Site> {
+    let uses = other.uses(ctx.db);
+    let symbols = queries::file_symbols(ctx.db, other);
+    let leads = |target: &str| uses.iter().any(|it| it.0 == target && it.1 == Some(ctx.file));
+    symbols.targets.iter().find(|it| leads(&it.0))?.1
 }
 
 fn missing(ctx: &mut Context<'_>, target: &str, range: prose_syntax::TextRange) {
@@ -135,6 +149,9 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             Some(near) => {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
+                if let Some(site) = site_of(&symbols, near) {
+                    finding = finding.related(ctx.place(site), format!("input `{near}` is declared here"));
+                }
             }
             None if symbols.inputs.is_empty() => finding.message.push_str(": it has none, remove this"),
             None => {
@@ -145,6 +162,21 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         ctx.push(finding);
     }
     let positional = args.iter().filter(|it| it.name.is_none()).count();
+    if positional > symbols.inputs.len()
+        && let Some(extra) = args
+            .iter()
+            .filter(|it| it.name.is_none())
+            .nth(symbols.inputs.len())
+    {
+        let takes = match symbols.inputs.len() {
+            0 => "no input".to_owned(),
+            1 => "1 input".to_owned(),
+            n => format!("{n} inputs"),
+        };
+        let text =
+            format!("program `{name}` takes {takes} and gets {positional}: remove the rest, it is ignored");
+        ctx.push(Finding::new("P240", extra.value.range, text));
+    }
     let missing: Vec<(String, Option<Site>)> = symbols
         .inputs
         .iter()
@@ -171,8 +203,9 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
     }
 }
 
-fn site_of(symbols: &FileSymbols, input: &Name) -> Option<Site> {
-    let vars = symbols.vars.get(input)?;
+/// Where a program's top level declares a name.
+fn site_of(symbols: &FileSymbols, name: &str) -> Option<Site> {
+    let vars = symbols.vars.get(name)?;
     Some(vars.declared().first()?.site)
 }
 
@@ -212,6 +245,9 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
             Some(near) => {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
+                if let Some(site) = site_of(&symbols, near) {
+                    finding = finding.related(ctx.place(site), format!("output `{near}` is bound here"));
+                }
             }
             None => {
                 let known = symbols.outputs.iter().map(|it| it.as_str()).collect::<Vec<_>>();

@@ -217,6 +217,10 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             }
         }
     };
+    let finding = match resolved.site {
+        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        None => finding,
+    };
     ctx.push(finding);
 }
 

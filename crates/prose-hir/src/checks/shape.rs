@@ -141,13 +141,12 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                     "`try` needs a `catch:` or a `finally:`",
                 ));
             }
-            for (name, body) in catches.iter().skip(1) {
-                let range = name.as_ref().map_or(body.range, |it| it.range);
-                ctx.push(Finding::new(
-                    "P257",
-                    range,
-                    "only the first `catch` counts: put both bodies into one",
-                ));
+            let place =
+                |(name, body): &(Option<Ident>, Body)| name.as_ref().map_or(body.range, |it| it.range);
+            for catch in catches.iter().skip(1) {
+                let text = "only the first `catch` counts: put both bodies into one";
+                let first = Place::Here(place(&catches[0]));
+                ctx.push(Finding::new("P257", place(catch), text).related(first, "the first `catch`"));
             }
         }
         ExprKind::Choice { options, .. } => {

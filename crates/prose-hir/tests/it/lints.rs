@@ -319,6 +319,8 @@ let {{ summary, missing }} = r
 #              ^^^^^^^ E028
 output a = summary
 output b = missing
+output d = research("b", 2, 3).summary
+#                           ^ P240
 output c = research(topic: "b", depht: 2).gone
 #                               ^^^^^ E027
 #                                         ^^^^ E028

@@ -74,6 +74,8 @@ const PIECES: &[&str] = &[
     "break",
     "return ",
     "persist: true",
+    "# prose: allow L404, W001\n",
+    "throw \"x\"\n",
 ];
 
 pub fn programs() -> Vec<String> {
