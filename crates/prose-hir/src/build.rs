@@ -477,9 +477,7 @@ fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
     let key = match name(node.key()) {
         Some(key) => key,
         None => {
-            let text = node
-                .key_text()
-                .unwrap_or_else(|| node.syntax().text().to_string());
+            let text = node.key_text().unwrap_or_else(|| spelled(node.syntax()));
             Ident {
                 name: text.trim().into(),
                 range: range(node),
@@ -490,6 +488,28 @@ fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
         key,
         value: opt_expr(cx, value, node.syntax()),
     })
+}
+
+/// The tokens of a field without a name, which they name: neither blanks and comments, nor the comma that may end a list, so
+/// that formatting renames nothing. Words stay apart.
+fn spelled(node: &prose_syntax::SyntaxNode) -> String {
+    let mut out = String::new();
+    for token in node
+        .descendants_with_tokens()
+        .filter_map(|it| it.into_token())
+        .filter(|it| !it.kind().is_trivia())
+    {
+        let text = token.text();
+        if text.starts_with([']', '}', ')']) && out.ends_with(',') {
+            out.pop();
+        }
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
+        if out.ends_with(word) && text.starts_with(word) {
+            out.push(' ');
+        }
+        out.push_str(text);
+    }
+    out
 }
 
 fn choice_option(cx: &mut Build, node: &ast::ChoiceOption) -> ChoiceOption {

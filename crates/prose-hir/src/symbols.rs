@@ -538,6 +538,28 @@ pub(crate) struct FileSymbols {
     pub held: FxHashMap<Name, Holds>,
 }
 
+/// A declaration that the whole file sees.
+enum Declared<'a> {
+    Agent(&'a AgentSig),
+    Block(&'a BlockSig),
+    Use(&'a UseSig),
+}
+
+/// What a chunk declares for the whole file, in the order of the text, so that it doesn't matter where the file is cut.
+fn in_order(sig: &Declarations) -> Vec<Declared<'_>> {
+    let mut out: Vec<(u32, Declared<'_>)> = Vec::new();
+    out.extend(sig.agents.iter().map(|it| (it.def, Declared::Agent(it))));
+    out.extend(sig.blocks.iter().map(|it| (it.def, Declared::Block(it))));
+    // One without a definition stays where it is among the others.
+    let mut last = 0;
+    for it in &sig.uses {
+        last = it.def.unwrap_or(last);
+        out.push((last, Declared::Use(it)));
+    }
+    out.sort_by_key(|it| it.0);
+    out.into_iter().map(|it| it.1).collect()
+}
+
 /// Puts the signatures of a file's chunks together.
 pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     let mut out = FileSymbols::default();
@@ -569,48 +591,52 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         out.returns |= sig.returns;
         out.skills.extend(sig.skills.iter().cloned());
         out.wanted_skills.extend(sig.wanted_skills.iter().cloned());
-        for it in &sig.agents {
-            let site = at(it.def);
-            let entry = AgentEntry {
-                site,
-                persists: it.persists,
-                short_lived: it.short_lived,
-                prompted: it.prompted,
-            };
-            declare_global(&mut out, &it.name, DefKind::Agent, site);
-            out.agents.entry(it.name.clone()).or_insert(entry);
-        }
-        for it in &sig.blocks {
-            let site = at(it.def);
-            let entry = BlockEntry {
-                site,
-                params: it.params.clone(),
-                calls: it.calls.clone(),
-            };
-            declare_global(&mut out, &it.name, DefKind::Block, site);
-            out.blocks.entry(it.name.clone()).or_insert(entry);
-        }
-        for it in &sig.uses {
-            let site = it.def.map(at);
-            out.targets.push((it.target.clone(), site));
-            if let Some(site) = site {
-                match first_target.get(it.target.as_str()) {
-                    Some(first) => out
-                        .repeated_targets
-                        .entry(site.chunk)
-                        .or_default()
-                        .push((site, *first)),
-                    None => {
-                        first_target.insert(&it.target, site);
-                        declare_global(&mut out, &it.name, DefKind::Import, site);
+        for it in in_order(sig) {
+            match it {
+                Declared::Agent(it) => {
+                    let site = at(it.def);
+                    let entry = AgentEntry {
+                        site,
+                        persists: it.persists,
+                        short_lived: it.short_lived,
+                        prompted: it.prompted,
+                    };
+                    declare_global(&mut out, &it.name, DefKind::Agent, site);
+                    out.agents.entry(it.name.clone()).or_insert(entry);
+                }
+                Declared::Block(it) => {
+                    let site = at(it.def);
+                    let entry = BlockEntry {
+                        site,
+                        params: it.params.clone(),
+                        calls: it.calls.clone(),
+                    };
+                    declare_global(&mut out, &it.name, DefKind::Block, site);
+                    out.blocks.entry(it.name.clone()).or_insert(entry);
+                }
+                Declared::Use(it) => {
+                    let site = it.def.map(at);
+                    out.targets.push((it.target.clone(), site));
+                    if let Some(site) = site {
+                        match first_target.get(it.target.as_str()) {
+                            Some(first) => out
+                                .repeated_targets
+                                .entry(site.chunk)
+                                .or_default()
+                                .push((site, *first)),
+                            None => {
+                                first_target.insert(&it.target, site);
+                                declare_global(&mut out, &it.name, DefKind::Import, site);
+                            }
+                        }
                     }
+                    let entry = ImportEntry {
+                        site,
+                        target: it.target.clone(),
+                    };
+                    out.imports.entry(it.name.clone()).or_insert(entry);
                 }
             }
-            let entry = ImportEntry {
-                site,
-                target: it.target.clone(),
-            };
-            out.imports.entry(it.name.clone()).or_insert(entry);
         }
         out.inputs.extend(sig.inputs.iter().cloned());
         for name in &sig.outputs {
