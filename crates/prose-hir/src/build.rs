@@ -73,12 +73,19 @@ fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
     node?.token().as_ref().map(ident)
 }
 
+/// Collects without room for more: what is read stays in memory for as long as its file is known, and most lists are short.
+fn exact<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut out: Vec<T> = items.collect();
+    out.shrink_to_fit();
+    out
+}
+
 fn stmts(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt>) -> Vec<Stmt> {
-    nodes
+    let read = nodes
         // `output name: "what it is"` only tells the reader something.
         .filter(|it| !matches!(it, ast::Stmt::Output(it) if it.only_declares()))
-        .map(|it| stmt(cx, &it))
-        .collect()
+        .map(|it| stmt(cx, &it));
+    exact(read)
 }
 
 fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
@@ -271,36 +278,35 @@ fn args(cx: &mut Build, node: Option<ast::ArgList>) -> Vec<Argument> {
 }
 
 fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
-    nodes
-        .filter_map(|it| {
-            let key = name(it.key())?;
-            let value = match it.value() {
+    let read = nodes.filter_map(|it| {
+        let key = name(it.key())?;
+        let value = match it.value() {
+            None => PropValue::Missing,
+            Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(cx, &it)),
+            Some(PropertyValue::Nested(it)) => PropValue::Nested(props(cx, it.properties()), range(&it)),
+            Some(PropertyValue::Dashes(it)) => PropValue::Dashes(
+                it.items()
+                    .filter_map(|it| it.value())
+                    .map(|it| expr(cx, &it))
+                    .collect(),
+                range(&it),
+            ),
+            Some(PropertyValue::Block(it)) => match it.string() {
+                Some(string) => PropValue::Block(template(&string)),
                 None => PropValue::Missing,
-                Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(cx, &it)),
-                Some(PropertyValue::Nested(it)) => PropValue::Nested(props(cx, it.properties()), range(&it)),
-                Some(PropertyValue::Dashes(it)) => PropValue::Dashes(
-                    it.items()
-                        .filter_map(|it| it.value())
-                        .map(|it| expr(cx, &it))
-                        .collect(),
-                    range(&it),
-                ),
-                Some(PropertyValue::Block(it)) => match it.string() {
-                    Some(string) => PropValue::Block(template(&string)),
-                    None => PropValue::Missing,
-                },
-                Some(PropertyValue::Word(it)) => PropValue::Word(Ident {
-                    name: it.text().trim().into(),
-                    range: range(&it),
-                }),
-            };
-            Some(Property {
-                key,
+            },
+            Some(PropertyValue::Word(it)) => PropValue::Word(Ident {
+                name: it.text().trim().into(),
                 range: range(&it),
-                value,
-            })
+            }),
+        };
+        Some(Property {
+            key,
+            range: range(&it),
+            value,
         })
-        .collect()
+    });
+    exact(read)
 }
 
 fn boxed(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Expr> {

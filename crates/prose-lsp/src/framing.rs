@@ -20,6 +20,9 @@ const MAX_HEADER: usize = 8 * 1024;
 /// The name every frame has to carry; also what re-synchronisation looks for.
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 
+/// The largest message whose room in the input buffer is kept.
+const KEPT: usize = 256 * 1024;
+
 /// JSON-RPC error codes of this layer.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -219,6 +222,10 @@ impl Decoder for FrameDecoder {
                         return Ok(None);
                     }
                     let body = src.split_to(len).freeze();
+                    if src.is_empty() && len > KEPT {
+                        // Else the room that a whole document took would be kept for the next keystrokes.
+                        *src = BytesMut::new();
+                    }
                     self.enter(State::Header);
                     if body.iter().all(u8::is_ascii_whitespace) {
                         continue;
@@ -421,9 +428,13 @@ fn normalise_response(message: &mut Map<String, Value>) {
 
 /// One message with its header.
 pub(crate) fn encode(body: &[u8]) -> Vec<u8> {
-    let mut out = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+    let mut out = header(body).into_bytes();
     out.extend_from_slice(body);
     out
+}
+
+fn header(body: &[u8]) -> String {
+    format!("Content-Length: {}\r\n\r\n", body.len())
 }
 
 /// Client → server: forwards well-formed frames to `server` until the input ends, and sends an error reply for
@@ -438,7 +449,9 @@ pub(crate) async fn pump_in(
     while let Some(frame) = frames.next().await {
         match frame? {
             Frame::Message(body) => {
-                server.write_all(&encode(&body)).await?;
+                // Apart, so that a long message is not copied.
+                server.write_all(header(&body).as_bytes()).await?;
+                server.write_all(&body).await?;
                 server.flush().await?;
             }
             Frame::Malformed { reply } => {
