@@ -159,11 +159,11 @@ pub struct WaitingInput {
 }
 
 impl RunResult {
-    /// What the program prints: one output raw, several as one JSON object, without any the program's value. Fails
-    /// when content is missing from the run's store.
+    /// What the program prints: its value where it has one (there are no outputs, or an `output` without a name gave
+    /// it), else one output raw, several as one JSON object. Fails when content is missing from the run's store.
     pub fn output_text(&self) -> Result<Option<String>, RunError> {
         let failed = |failure: prose_model::Failure| RunError::Content(failure.message);
-        if self.outputs.len() > 1 {
+        if self.result.is_none() && self.outputs.len() > 1 {
             let mut object = serde_json::Map::new();
             for (name, value) in &self.outputs {
                 object.insert(name.clone(), plain_json(value, &self.content).map_err(failed)?);
@@ -173,7 +173,7 @@ impl RunResult {
                     .map_err(|error| RunError::Content(error.to_string()))?,
             ));
         }
-        let value = self.outputs.values().next().or(self.result.as_ref());
+        let value = self.result.as_ref().or_else(|| self.outputs.values().next());
         value
             .map(|value| plain_text(value, &self.content).map_err(failed))
             .transpose()

@@ -86,6 +86,16 @@ output title = session "Give it a title"
 }
 
 #[tokio::test]
+async fn an_output_without_a_name_is_what_is_printed() {
+    let project = Project::new("output a = 1\noutput b = 2\noutput \"both\"\n");
+    let mut handle = project.start(&project.engine(), "").await;
+    all_events(&mut handle).await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(outputs(&result)["b"], "2");
+    assert_eq!(result.output_text().unwrap().as_deref(), Some("both"));
+}
+
+#[tokio::test]
 async fn virtual_time_costs_nothing_and_orders_outcomes() {
     let project = Project::new(
         r#"let log = []

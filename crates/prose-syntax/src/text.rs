@@ -238,14 +238,15 @@ pub fn segments(kind: SyntaxKind, token: &str, start: TextSize) -> Vec<Segment> 
         segments: Vec::new(),
         text: String::new(),
         text_start: from,
+        kept: 0,
     };
     for line in lines(kind, token, from, to) {
         piece(&mut out, token, line, escaped);
     }
-    out.flush(to);
     if matches!(kind, TRIPLE_STRING | BLOCK_TEXT) {
-        trim_end(&mut out.segments);
+        out.trim_end();
     }
+    out.flush(to);
     out.segments
 }
 
@@ -362,9 +363,16 @@ struct Out {
     segments: Vec<Segment>,
     text: String,
     text_start: usize,
+    /// How much of `text` is no layout: it ends with what an escape stands for.
+    kept: usize,
 }
 
 impl Out {
+    /// Drops the whitespace before the closing quotes, as it is written: an escaped newline or tab is part of the text.
+    fn trim_end(&mut self) {
+        self.text.truncate(self.text.trim_end().len().max(self.kept));
+    }
+
     fn flush(&mut self, at: usize) {
         if !self.text.is_empty() {
             let range = range(self.text_start, at) + self.start;
@@ -374,6 +382,7 @@ impl Out {
             });
         }
         self.text_start = at;
+        self.kept = 0;
     }
 }
 
@@ -395,6 +404,7 @@ fn piece(out: &mut Out, token: &str, line: Line, escaped: bool) {
             {
                 Some((next, value)) => {
                     out.text.push(value);
+                    out.kept = out.text.len();
                     at += 1 + next.len_utf8();
                 }
                 None => {
@@ -430,15 +440,6 @@ fn piece(out: &mut Out, token: &str, line: Line, escaped: bool) {
     }
     if line.newline {
         out.text.push('\n');
-    }
-}
-
-fn trim_end(segments: &mut Vec<Segment>) {
-    if let Some(Segment::Text { text, .. }) = segments.last_mut() {
-        text.truncate(text.trim_end().len());
-        if text.is_empty() {
-            segments.pop();
-        }
     }
 }
 

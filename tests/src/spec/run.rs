@@ -347,10 +347,36 @@ impl Ran {
     fn file(&self, path: &str) -> String {
         let path = path.replace("RUN", self.result.run_id.as_str());
         match std::fs::read_to_string(self.result.dir.join(&path)) {
-            Ok(text) => text.replace(self.result.run_id.as_str(), "RUN"),
+            Ok(text) => without_times(&text.replace(self.result.run_id.as_str(), "RUN")),
             Err(error) => format!("the run has no file {path}: {error}"),
         }
     }
+}
+
+/// The text with `TIME` in place of each time, written as in `2026-01-31T09:30:00Z`.
+fn without_times(text: &str) -> String {
+    const SHAPE: &[u8] = b"0000-00-00T00:00:00Z";
+    let is_time = |at: &[u8]| {
+        at.iter().zip(SHAPE).all(|(byte, shape)| match shape {
+            b'0' => byte.is_ascii_digit(),
+            _ => byte == shape,
+        })
+    };
+    let mut out = String::new();
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(window) = text.as_bytes().get(at..at + SHAPE.len()) {
+        if is_time(window) {
+            out.push_str(&text[done..at]);
+            out.push_str("TIME");
+            at += SHAPE.len();
+            done = at;
+        } else {
+            at += 1;
+        }
+    }
+    out.push_str(&text[done..]);
+    out
 }
 
 fn session_start(event: &Event) -> Option<(String, String)> {
