@@ -4,6 +4,7 @@ use prose_syntax::{
     SyntaxKind::{self, *},
     SyntaxNode, SyntaxToken, TextRange, TextSize,
     ast::{self, AstNode},
+    text::is_terminated,
 };
 
 use crate::{TextEdit, edits::range_of, layout::INDENT, range::line_start};
@@ -49,8 +50,8 @@ fn after_line_end(text: &str, offset: usize) -> Option<TextEdit> {
     let root = prose_syntax::parse(text).syntax();
     let at = TextSize::from(u32::try_from(start).ok()?);
     let mut token = token_before(&root, at)?;
-    // In the middle of a text, or at the end of one that has no end yet.
-    if is_text(token.kind()) && (token.text_range().end() > at || token.kind() == BLOCK_TEXT) {
+    // In the middle of a text.
+    if is_text(token.kind()) && token.text_range().end() > at {
         return None;
     }
     while token.kind().is_trivia() {
@@ -61,7 +62,9 @@ fn after_line_end(text: &str, offset: usize) -> Option<TextEdit> {
     }
     let line = column(text, token.text_range().start());
     let column = match token.kind() {
+        // At the end of a text that has no end yet.
         BLOCK_TEXT => return None,
+        TRIPLE_STRING | DISCRETION if !is_terminated(token.kind(), token.text()) => return None,
         L_BRACK | L_PAREN | L_BRACE => line + INDENT,
         PIPE => line + INDENT,
         COLON if opens_block(&token) => line + INDENT,
