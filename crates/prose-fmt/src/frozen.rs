@@ -30,12 +30,13 @@ fn unit_at(source: &Source<'_>, start: u32, end: u32) -> Option<u32> {
     loop {
         let kids = source.kids(node);
         let at = kids.partition_point(|kid| span(source, *kid).1 < start);
-        let next = kids[at..].iter().find_map(|kid| match *kid {
-            Kid::Node(it) => Some(it).filter(|_| {
-                let (from, to) = span(source, *kid);
-                from <= start && end <= to
-            }),
-            Kid::Token(_) => None,
+        let mut begun = kids[at..]
+            .iter()
+            .map(|kid| (kid, span(source, *kid)))
+            .take_while(|(_, (from, _))| *from <= start);
+        let next = begun.find_map(|(kid, (_, to))| match *kid {
+            Kid::Node(it) if end <= to => Some(it),
+            _ => None,
         });
         let Some(next) = next.filter(|it| !source.node(*it).tokens.is_empty()) else {
             return found;
