@@ -187,47 +187,58 @@ impl Writer {
 
     /// Each step on a line of its own if one before the last has lines under it.
     fn arrow(&mut self, it: &ast::ArrowExpr, at: Columns) {
-        let steps: Vec<ast::Expr> = it.steps().collect();
-        let from = self.out.len();
-        for (index, step) in steps.iter().enumerate() {
-            self.push(if index > 0 { " -> " } else { "" });
-            if index + 1 == steps.len() && self.brackets == 0 && self.out[from..].contains('\n') {
-                break;
-            }
-            self.expr(step, at);
-        }
-        if self.brackets > 0 || !self.out[from..].contains('\n') {
-            return;
-        }
-        self.out.truncate(from);
-        for (index, step) in steps.iter().enumerate() {
+        let mut steps: Vec<ast::Expr> = it.steps().collect();
+        let last = steps.pop();
+        let written: Vec<String> = steps.iter().map(|step| self.first_part(step, at)).collect();
+        let broken = self.brackets == 0 && written.iter().any(|it| it.contains('\n'));
+        for (index, step) in written.iter().enumerate() {
             if index > 0 {
-                self.line(at.deeper);
-                self.push("-> ");
+                self.arrow_sign(broken, at);
             }
-            self.expr(step, at.in_chain());
+            self.push(step);
+        }
+        if let Some(last) = last {
+            if !written.is_empty() {
+                self.arrow_sign(broken, at);
+            }
+            self.expr(&last, if broken { at.in_chain() } else { at });
+        }
+    }
+
+    fn arrow_sign(&mut self, broken: bool, at: Columns) {
+        if broken {
+            self.line(at.deeper);
+            self.push("-> ");
+        } else {
+            self.push(" -> ");
         }
     }
 
     /// One operation stays on its line; several get a line each, since their bodies are below them.
     fn pipe(&mut self, it: &ast::PipeExpr, at: Columns) {
         let ops: Vec<ast::PipeOp> = it.ops().collect();
-        let from = self.out.len();
-        self.value(it.input(), at);
-        let one_line = !self.out[from..].contains('\n');
-        if self.brackets > 0 || (ops.len() == 1 && one_line) {
+        let input = it.input().map(|input| self.first_part(&input, at));
+        let input = input.unwrap_or_default();
+        self.push(&input);
+        if self.brackets > 0 || (ops.len() == 1 && !input.contains('\n')) {
             for op in &ops {
                 self.push(" ");
                 self.pipe_op(op, at);
             }
             return;
         }
-        self.out.truncate(from);
-        self.value(it.input(), at.in_chain());
         for op in &ops {
             self.line(at.deeper);
             self.pipe_op(op, at.in_chain());
         }
+    }
+
+    /// What stands in a chain before its last part, by itself. If it has lines under it, the chain has several lines; if not, its
+    /// columns don't matter. So it is written once: twice at each level would be without end in nested chains.
+    fn first_part(&mut self, expr: &ast::Expr, at: Columns) -> String {
+        let from = self.out.len();
+        self.expr(expr, if self.brackets > 0 { at } else { at.in_chain() });
+        self.out.split_off(from)
     }
 
     fn pipe_op(&mut self, op: &ast::PipeOp, at: Columns) {

@@ -9,6 +9,7 @@ use prose_syntax::{
     ast::{self, HasBody, HasModifiers, HasProperties},
 };
 
+use self::session::Session;
 use crate::layout::INDENT;
 
 /// The canonical form of a program without syntax errors. What a broken tree lacks is missing in the form, too.
@@ -221,25 +222,19 @@ impl Writer {
 
     /// A session that names its result binds it as `let` does. A branch of `parallel:` keeps its form.
     fn expr_stmt(&mut self, expr: &ast::Expr, at: Columns, branch: bool) {
-        let named = match expr {
-            ast::Expr::Session(it) if it.agent().is_some() => it.name(),
-            ast::Expr::Resume(it) if it.agent().is_some() => it.name(),
-            _ => None,
+        let session: Session = match expr {
+            ast::Expr::Session(it) if !branch => it.into(),
+            ast::Expr::Resume(it) if !branch => it.into(),
+            _ => return self.expr(expr, at),
         };
-        match (named, expr) {
-            (Some(name), ast::Expr::Session(it)) if !branch => {
+        match session.binds() {
+            Some(name) => {
                 self.push("let ");
                 self.name(Some(name));
                 self.push(" = ");
-                self.session(&it.into(), false, at);
+                self.session(&session, false, at);
             }
-            (Some(name), ast::Expr::Resume(it)) if !branch => {
-                self.push("let ");
-                self.name(Some(name));
-                self.push(" = ");
-                self.session(&it.into(), false, at);
-            }
-            _ => self.expr(expr, at),
+            None => self.session(&session, true, at),
         }
     }
 

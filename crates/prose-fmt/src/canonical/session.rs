@@ -45,6 +45,13 @@ impl From<&ast::ResumeExpr> for Session {
     }
 }
 
+impl Session {
+    /// The name in `session name: agent`, which a statement binds to the result.
+    pub(super) fn binds(&self) -> Option<ast::Name> {
+        self.name.clone().filter(|_| self.agent.is_some())
+    }
+}
+
 impl Writer {
     /// A session. `named`: its name is written with it.
     pub(super) fn session(&mut self, it: &Session, named: bool, at: Columns) {

@@ -153,3 +153,24 @@ fn inside_brackets_all_stays_on_the_line() {
         "#]],
     );
 }
+
+#[test]
+fn the_form_of_nested_chains_is_written_once() {
+    // Were a level written twice, this would take longer than anybody waits.
+    let mut text = String::new();
+    let depth = 60;
+    for level in 0..depth {
+        text.push_str(&format!("{}do:\n", "  ".repeat(2 * level)));
+        text.push_str(&format!("{}do:\n", "  ".repeat(2 * level + 1)));
+    }
+    text.push_str(&format!("{}session \"a\"\n", "  ".repeat(2 * depth)));
+    for level in (0..depth).rev() {
+        text.push_str(&format!("{}| chunks(2)\n", "  ".repeat(2 * level + 1)));
+        text.push_str(&format!("{}-> session \"b\"\n", "  ".repeat(2 * level)));
+    }
+    let parse = prose_syntax::parse(&text);
+    assert!(!parse.has_errors(), "{:?}", parse.errors());
+    let form = prose_fmt::canonical(&parse);
+    assert_eq!(form.matches("session \"b\"").count(), depth);
+    assert_eq!(prose_fmt::canonical(&prose_syntax::parse(&form)), form);
+}
