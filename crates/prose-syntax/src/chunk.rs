@@ -1,7 +1,7 @@
 //! Cutting a file into pieces that can be parsed alone.
 //!
 //! A cut is made only at a token: one that begins a line at column 0, with no bracket open, outside any string, and that can't
-//! continue the statement above (`elif`, `else`, `catch`, `finally`, `option`, `|`, `->`, a closing bracket). Comments above it at
+//! continue the statement above (`elif`, `else`, `catch`, `finally`, `option`, `as`, `|`, `->`, a closing bracket). Comments above it at
 //! column 0 go with it. Lines of text are never looked at, since prompts hold lines that look like statements. Parsing
 //! the chunks one by one and putting the results side by side gives what parsing the whole text gives.
 

@@ -294,7 +294,8 @@ impl State<'_> {
         }
         if kind == IDENT {
             let word = self.lexed.text(self.text, index);
-            if matches!(word, "elif" | "else" | "catch" | "finally" | "option") {
+            // `as err:` is a `catch` without its word.
+            if matches!(word, "elif" | "else" | "catch" | "finally" | "option" | "as") {
                 return;
             }
         }
