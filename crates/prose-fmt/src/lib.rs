@@ -58,19 +58,34 @@ pub struct TextEdit {
 /// in them stay as they are.
 pub fn format(parse: &Parse, text: &str, options: &Options) -> Vec<TextEdit> {
     let source = Source::new(parse, text);
-    let edits = plan(parse, &source, options);
+    let edits = once(parse, &source, options);
+    if edits.is_empty() || !is_broken(parse, &source) {
+        return edits;
+    }
+    // What errors leave in its place may change what is put around it the next time. Then nothing moves at all.
+    let formatted = apply(text, &edits);
+    let again = prose_syntax::parse(&formatted);
+    match once(&again, &Source::new(&again, &formatted), options).is_empty() {
+        true => edits,
+        false => Vec::new(),
+    }
+}
+
+/// The edits of one go.
+fn once(parse: &Parse, source: &Source<'_>, options: &Options) -> Vec<TextEdit> {
+    let edits = plan(parse, source, options);
     if edits.is_empty() {
         return edits;
     }
-    if !is_broken(parse, &source) {
-        return safe(&source, edits);
+    if !is_broken(parse, source) {
+        return safe(source, edits);
     }
     // Errors may reach beyond their statement, so here the whole file has to stay the same.
-    if is_same(parse, &source, &apply(text, &edits)) {
+    if is_same(parse, source, &apply(source.text, &edits)) {
         return edits;
     }
-    let edits = safe(&source, edits);
-    match is_same(parse, &source, &apply(text, &edits)) {
+    let edits = safe(source, edits);
+    match is_same(parse, source, &apply(source.text, &edits)) {
         true => edits,
         false => Vec::new(),
     }
