@@ -35,6 +35,7 @@ fn stmts(ctx: &mut Context<'_>, list: &[Stmt], inside: Inside) {
                 }
             }
             StmtKind::Block(it) => {
+                repeated_modifiers(ctx, &it.mods);
                 for modifier in &it.mods {
                     match modifier.name.as_ref().map(|it| it.name.as_str()) {
                         Some("max_depth") => props::count(ctx, modifier, 1),
@@ -116,6 +117,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                 .for_each(|it| unknown_modifier(ctx, it, "no modifier"));
         }
         ExprKind::Loop(inner) => {
+            repeated_modifiers(ctx, &inner.mods);
             for modifier in &inner.mods {
                 match modifier.name.as_ref().map(|it| it.name.as_str()) {
                     Some("max") => props::count(ctx, modifier, 1),
@@ -346,8 +348,28 @@ fn unknown_modifier(ctx: &mut Context<'_>, modifier: &Modifier, expected: &str) 
     ));
 }
 
+/// What parentheses say twice: only one of the two can count.
+fn repeated_modifiers(ctx: &mut Context<'_>, mods: &[Modifier]) {
+    let key = |it: &'_ Modifier| match &it.name {
+        Some(name) if !matches!(name.name.as_str(), "strategy" | "join") => Some(name.name.clone()),
+        _ => Some("strategy".into()),
+    };
+    for (later, first) in repeated(mods, key) {
+        let (later, first) = (&mods[later], &mods[first]);
+        let what = match &later.name {
+            Some(name) => format!("`{}:`", name.name),
+            None => "the strategy".to_owned(),
+        };
+        let text = format!("{what} is already given: remove one of the two");
+        ctx.push(
+            Finding::new("P249", later.range, text).related(Place::Here(first.range), "first given here"),
+        );
+    }
+}
+
 /// Join strategy, failure policy and limits of `parallel`.
 fn join(ctx: &mut Context<'_>, mods: &[Modifier], branches: Option<usize>) {
+    repeated_modifiers(ctx, mods);
     let mut strategy = String::new();
     for modifier in mods {
         let word = modifier.value.as_ref().and_then(props::word);

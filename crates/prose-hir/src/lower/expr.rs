@@ -304,11 +304,13 @@ impl Lowerer<'_> {
                 None | Some("strategy" | "join") => match word.as_deref() {
                     Some("first" | "race") => out.strategy = Strategy::First,
                     Some("any") => out.strategy = Strategy::Any,
+                    Some("all") => out.strategy = Strategy::All,
                     _ => {}
                 },
                 Some("on-fail") => match word.as_deref() {
                     Some("continue" | "collect") => out.policy = Policy::Continue,
                     Some("ignore") => out.policy = Policy::Ignore,
+                    Some("fail-fast") => out.policy = Policy::FailFast,
                     _ => {}
                 },
                 Some("count") => out.count = Some(self.boxed(value, format!("{id}.count"))),

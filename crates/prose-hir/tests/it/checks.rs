@@ -453,6 +453,14 @@ block deep(n) (max_depth: 5, other: 1):
 #                            ^^^^^ P249
   output n
 do deep(1)
+parallel ("first", "all", on-fail: "ignore", on-fail: "continue"):
+#                  ^^^^^ P249
+#                                            ^^^^^^^^^^^^^^^^^^^ P249
+  session "a"
+  session "b"
+loop (max: 2, max: 3):
+#             ^^^^^^ P249
+  session "a"
 "#,
     );
 }
