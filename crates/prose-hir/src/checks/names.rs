@@ -387,7 +387,7 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             "P245",
             at,
             format!(
-                "`{name}` is declared only in another block: pass it as a parameter, or use the block's result"
+                "`{name}` is declared only in another block, or in rounds that run side by side: pass it as a parameter, or use the result of the whole"
             ),
         ),
         Binding::Later => Finding::new(
