@@ -12,7 +12,7 @@ use std::ops::Range;
 use rowan::{TextRange, TextSize};
 
 use crate::{
-    lexer::{self, LOOKED_AT_ALL, LOOKED_TO_THE_END, range},
+    lexer::{self, Looked, range},
     parsing::STRETCH,
     scan::{Cut, Scan, size},
 };
@@ -25,8 +25,8 @@ pub(crate) const TARGET: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkMap {
     starts: Vec<TextSize>,
-    /// For each chunk how many bytes behind its end its lexing has looked at.
-    reach: Vec<u32>,
+    /// For each chunk how far behind its end its lexing has looked.
+    reach: Vec<Looked>,
     text_len: TextSize,
     sizes: Sizes,
 }
@@ -196,7 +196,7 @@ impl ChunkMap {
             new_starts.push(start);
             new_starts.extend(stretch.group(start, end, self.sizes));
         }
-        let mut reach: Vec<u32> = (0..new_starts.len())
+        let mut reach: Vec<Looked> = (0..new_starts.len())
             .map(|i| {
                 let end = new_starts.get(i + 1).copied().unwrap_or(end);
                 stretch.reach(range(new_starts[i], end))
@@ -229,10 +229,10 @@ impl ChunkMap {
         let closes = edit.closes_triple_stars(text);
         for (index, reach) in self.reach[..first].iter().enumerate() {
             let affected = match *reach {
-                0 => false,
-                LOOKED_AT_ALL => true,
-                LOOKED_TO_THE_END => closes,
-                reach => edit.start <= usize::from(self.range(index).end()) + reach as usize,
+                Looked::To(0) => false,
+                Looked::To(reach) => edit.start <= usize::from(self.range(index).end()) + reach as usize,
+                Looked::ForStars => closes,
+                Looked::AtAll => true,
             };
             if affected {
                 first = index;
@@ -277,7 +277,7 @@ impl ChunkMap {
 
     /// Joins the only new chunk, which is tiny and ends at `end`, with the smaller neighbour if that isn't large itself.
     /// The starts behind `old` have been moved already.
-    fn join_neighbour(&self, old: &mut Range<usize>, starts: &mut [usize], reach: &mut [u32], end: usize) {
+    fn join_neighbour(&self, old: &mut Range<usize>, starts: &mut [usize], reach: &mut [Looked], end: usize) {
         let size_of = |index: Option<usize>| {
             let index = index.filter(|it| *it < self.len())?;
             let len = match index < old.start {
@@ -288,26 +288,17 @@ impl ChunkMap {
         };
         // Behind a token that was ended because of what comes further on the cut has to stay.
         let before =
-            size_of(old.start.checked_sub(1)).filter(|(_, index)| self.reach[*index] != LOOKED_AT_ALL);
-        let after = size_of(Some(old.end)).filter(|_| reach[0] != LOOKED_AT_ALL);
+            size_of(old.start.checked_sub(1)).filter(|(_, index)| self.reach[*index] != Looked::AtAll);
+        let after = size_of(Some(old.end)).filter(|_| reach[0] != Looked::AtAll);
         match (before, after) {
             (Some((len, index)), other) if other.is_none_or(|(after, _)| len <= after) => {
                 // What the chunk in front looked at behind its end is now partly inside.
-                let inside = u32::try_from(end - starts[0]).unwrap_or(u32::MAX);
-                let beyond = match self.reach[index] {
-                    it @ (LOOKED_AT_ALL | LOOKED_TO_THE_END) => it,
-                    it => it.saturating_sub(inside),
-                };
-                reach[0] = reach[0].max(beyond);
+                reach[0] = reach[0].max(self.reach[index].counted_from(end - starts[0]));
                 starts[0] = self.starts[index].into();
                 old.start = index;
             }
             (_, Some((len, index))) => {
-                let beyond = match reach[0] {
-                    it @ (LOOKED_AT_ALL | LOOKED_TO_THE_END) => it,
-                    it => it.saturating_sub(u32::try_from(len).unwrap_or(u32::MAX)),
-                };
-                reach[0] = beyond.max(self.reach[index]);
+                reach[0] = reach[0].counted_from(len).max(self.reach[index]);
                 old.end = index + 1;
             }
             _ => {}
@@ -341,8 +332,8 @@ struct Stretch {
     from: usize,
     /// Offsets in the whole text where it may be cut; the part's begin isn't among them.
     cuts: Vec<usize>,
-    /// [`Scan::looked`], in offsets of the whole text.
-    looked: Vec<(usize, usize)>,
+    /// [`Scan::looked`]
+    looked: Vec<(usize, Looked)>,
     /// Cuts that have to be made, see [`Scan::forced`].
     forced: Vec<usize>,
 }
@@ -375,16 +366,14 @@ impl Stretch {
     }
 
     /// How far behind a range the lexer looked for the ends of the tokens in it.
-    fn reach(&self, within: TextRange) -> u32 {
+    fn reach(&self, within: TextRange) -> Looked {
         let (start, end) = (usize::from(within.start()), usize::from(within.end()));
         let first = self.looked.partition_point(|(at, _)| *at < start);
         let tokens = self.looked[first..].iter().take_while(|(at, _)| *at < end);
-        match tokens.map(|(_, to)| *to).max() {
-            Some(usize::MAX) => LOOKED_AT_ALL,
-            Some(to) if to == usize::MAX - 1 => LOOKED_TO_THE_END,
-            Some(to) => u32::try_from(to.saturating_sub(end)).unwrap_or(LOOKED_AT_ALL),
-            None => 0,
-        }
+        tokens
+            .map(|(_, looked)| looked.counted_from(end - self.from))
+            .max()
+            .unwrap_or(Looked::To(0))
     }
 
     /// Where to cut a range that begins and ends at legal cuts, so that the parts are of about the wanted size.

@@ -26,18 +26,33 @@ pub(crate) struct Lexed {
     starts: Vec<u32>,
     pub(crate) errors: Vec<SyntaxError>,
     /// Tokens whose end was sought further on and not found: start of the token, and how far the lexer looked.
-    /// [`LOOKED_TO_THE_END`] means that any later change may give the token another end.
-    pub(crate) looked: Vec<(u32, u32)>,
+    pub(crate) looked: Vec<(u32, Looked)>,
     /// Starts of tokens that were ended because of what comes further on. A part of a text that is read alone must end at the
     /// next cut behind each, so that it is read the same way.
     pub(crate) ended: Vec<u32>,
 }
 
-/// See [`Lexed::looked`].
-pub(crate) const LOOKED_TO_THE_END: u32 = u32::MAX - 1;
+/// How far the lexer looked for the end of a token, and so which later changes may give it another one. In the order of how much
+/// that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Looked {
+    /// So many bytes, counted from whatever the owner says.
+    To(u32),
+    /// To the text's end for three stars: changes that make some.
+    ForStars,
+    /// At all that comes: any change.
+    AtAll,
+}
 
-/// See [`Lexed::looked`]: any later change at all, not only one that closes the token.
-pub(crate) const LOOKED_AT_ALL: u32 = u32::MAX;
+impl Looked {
+    /// The same, counted from so many bytes further on.
+    pub(crate) fn counted_from(self, start: usize) -> Looked {
+        match self {
+            Looked::To(to) => Looked::To(to.saturating_sub(u32::try_from(start).unwrap_or(u32::MAX))),
+            all => all,
+        }
+    }
+}
 
 /// How many tokens behind a place must be known before [`crate::layout`] can say whether a statement begins there.
 const TOKENS_BEHIND: usize = 4;
@@ -371,20 +386,20 @@ impl Lexer<'_> {
     fn discretion(&mut self) -> SyntaxKind {
         let start = self.pos;
         let stars = self.stars(start);
-        let to_the_end = LOOKED_TO_THE_END as usize;
+        let looked = |to: usize| u32::try_from(to).map_or(Looked::AtAll, Looked::To);
         let end = match stars {
             4 => Ok(start + 4),
             2 => match self.find_stars(start + 2, self.line_end(start), 2) {
                 Some(end) => Ok(end),
-                None => self.find_on_later_lines(start),
+                None => self.find_on_later_lines(start).map_err(looked),
             },
-            _ if start >= self.no_triple_star_after => Err(to_the_end),
+            _ if start >= self.no_triple_star_after => Err(Looked::ForStars),
             _ => {
                 let closed = self.find_stars(start + 3, self.bytes.len(), 3);
                 if closed.is_none() {
                     self.no_triple_star_after = self.no_triple_star_after.min(start);
                 }
-                self.end_triple_stars(start, closed).ok_or(to_the_end)
+                self.end_triple_stars(start, closed).ok_or(Looked::ForStars)
             }
         };
         match end {
@@ -394,8 +409,7 @@ impl Lexer<'_> {
                 self.check_discretion(start, width, end);
             }
             Err(looked) => {
-                let place = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-                self.out.looked.push((place(start), place(looked)));
+                self.looked(start, looked);
                 self.pos = if stars == 2 {
                     // The colon that opens the body stays outside, so that the body is still found.
                     let line = self.text[start..self.line_end(start)].trim_end();
@@ -412,6 +426,12 @@ impl Lexer<'_> {
             }
         }
         DISCRETION
+    }
+
+    /// Notes how far the end of a token was sought in vain.
+    fn looked(&mut self, start: usize, looked: Looked) {
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        self.out.looked.push((start, looked));
     }
 
     fn stars(&self, at: usize) -> usize {

@@ -6,7 +6,7 @@ use rowan::TextSize;
 
 use crate::{
     layout::{self, Layout},
-    lexer::{self, LOOKED_AT_ALL, LOOKED_TO_THE_END, Lexed, Outlook},
+    lexer::{self, Lexed, Looked, Outlook},
 };
 
 /// A place at which a text may be cut: between tokens.
@@ -105,16 +105,13 @@ impl Scan {
         self.from + self.lexed.start(cut.raw)
     }
 
-    /// Tokens whose end was sought further on and not found: start, and how far the lexer looked, in the whole text.
-    pub(crate) fn looked(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.lexed.looked.iter().map(|(at, to)| {
-            let to = match *to {
-                LOOKED_AT_ALL => usize::MAX,
-                LOOKED_TO_THE_END => usize::MAX - 1,
-                to => self.from + to as usize,
-            };
-            (self.from + *at as usize, to)
-        })
+    /// Tokens whose end was sought further on and not found: start in the whole text, and how far the lexer looked, counted from
+    /// where this begins.
+    pub(crate) fn looked(&self) -> impl Iterator<Item = (usize, Looked)> + '_ {
+        self.lexed
+            .looked
+            .iter()
+            .map(|(at, to)| (self.from + *at as usize, *to))
     }
 }
 

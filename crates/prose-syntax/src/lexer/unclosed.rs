@@ -4,7 +4,7 @@
 //! another string, a statement begins at column 0 in between, and the plain reading leaves something open or takes prose for
 //! code further on, the string ends before that statement. A program that is whole is always read plainly.
 
-use super::{LOOKED_AT_ALL, Lexed, Lexer};
+use super::{Lexed, Lexer, Looked};
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::{self, *},
@@ -38,7 +38,7 @@ impl Lexer<'_> {
         } else if closed.is_none() || self.opens_string(start, until) {
             match self.head_between(start, until) {
                 Some(head) => {
-                    self.looked_at_all(start);
+                    self.looked(start, Looked::AtAll);
                     if closed.is_none() || !self.all_closed(start) {
                         self.ended(start);
                         return self.unclosed_string(start, head);
@@ -61,7 +61,7 @@ impl Lexer<'_> {
         let end = closed?;
         let stars = end - 3;
         if self.opens_discretion(start, stars) && self.head_between(start, stars).is_some() {
-            self.looked_at_all(start);
+            self.looked(start, Looked::AtAll);
             if !self.all_closed(start) {
                 self.ended(start);
                 return None;
@@ -98,11 +98,6 @@ impl Lexer<'_> {
         let line = self.text[start..self.line_end(start)].trim_end();
         let line = line.strip_suffix(':').unwrap_or(line).trim_end();
         start + line.len().max(width)
-    }
-
-    fn looked_at_all(&mut self, start: usize) {
-        let start = u32::try_from(start).unwrap_or(u32::MAX);
-        self.out.looked.push((start, LOOKED_AT_ALL));
     }
 
     fn ended(&mut self, start: usize) {
@@ -242,7 +237,7 @@ impl Lexer<'_> {
         self.out.starts.truncate(index);
         self.out.errors.retain(|it| it.range.start() < at.into());
         self.out.looked.retain(|(start, _)| *start < at);
-        self.out.looked.push((at, LOOKED_AT_ALL));
+        self.out.looked.push((at, Looked::AtAll));
         self.out.ended.retain(|start| *start < at);
         self.out.ended.push(at);
         self.push(WHITESPACE, place);
