@@ -105,11 +105,11 @@ fn name(p: &mut Parser<'_>, what: &'static str, after: &'static str) -> bool {
 
 /// NAME of a key, field or argument; any word is fine.
 fn bare_name(p: &mut Parser<'_>) {
-    p.leaf(NAME, false);
+    p.leaf(NAME);
 }
 
 fn name_ref(p: &mut Parser<'_>) -> Completed {
-    p.leaf(NAME_REF, false)
+    p.leaf(NAME_REF)
 }
 
 /// Words that begin a statement of the grammar.

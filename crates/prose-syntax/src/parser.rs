@@ -280,10 +280,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A node of the current token alone, taken as the keyword it spells if `keyword`.
-    pub(crate) fn leaf(&mut self, kind: SyntaxKind, keyword: bool) -> Completed {
+    /// A node of the current token alone.
+    pub(crate) fn leaf(&mut self, kind: SyntaxKind) -> Completed {
+        self.leaf_of(kind, |tok| tok.kind)
+    }
+
+    /// A node of the current token alone, which is taken as the keyword it spells if it spells one.
+    pub(crate) fn leaf_kw(&mut self, kind: SyntaxKind) -> Completed {
+        self.leaf_of(kind, |tok| tok.kw)
+    }
+
+    fn leaf_of(&mut self, kind: SyntaxKind, token: impl Fn(&Tok) -> SyntaxKind) -> Completed {
         let tok = self.toks.get(self.pos).filter(|it| !is_virtual(it.kind));
-        let token = tok.and_then(|it| u8::try_from(if keyword { it.kw } else { it.kind } as u16).ok());
+        let token = tok.and_then(|it| u8::try_from(token(it) as u16).ok());
         let Some(token) = token else {
             let m = self.start();
             self.bump();

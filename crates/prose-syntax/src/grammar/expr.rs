@@ -191,13 +191,13 @@ pub(super) fn literal(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
     if p.at(DURATION) && !ctx.duration {
         p.error(SyntaxErrorKind::MisplacedDuration);
     }
-    p.leaf(LITERAL, true)
+    p.leaf_kw(LITERAL)
 }
 
 fn primary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
     Some(match p.current() {
         NUMBER | DURATION | STRING | TRIPLE_STRING => literal(p, ctx),
-        DISCRETION => p.leaf(DISCRETION_EXPR, false),
+        DISCRETION => p.leaf(DISCRETION_EXPR),
         L_BRACK => {
             let m = p.start();
             comma_list(p, "an element", |p| expr(p, PLAIN).is_some());
