@@ -28,6 +28,19 @@ pub struct Diagnostic {
     pub about: Option<&'static str>,
 }
 
+impl Diagnostic {
+    /// The finding as a person wants it, who may have changed the severity of its code: none when that is off. `level` gives the
+    /// severity of a code, from the one it usually has.
+    pub fn with_level(self, level: impl Fn(&str, Severity) -> Option<Severity>) -> Option<Diagnostic> {
+        let severity = level(self.code, self.severity)?;
+        // A comment that silences what is off anyway is no news.
+        if let Some(about) = self.about {
+            level(about, severity)?;
+        }
+        Some(Diagnostic { severity, ..self })
+    }
+}
+
 /// A hint on display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tag {

@@ -32,6 +32,7 @@ pub use db::{
 pub use diagnostic::{Diagnostic, Fix, Tag};
 pub use inputs::{Chunk, SourceFile};
 pub use lower::bundle;
+pub use prose_syntax::LineIndex;
 pub use queries::{ParsedChunk, body, line_index, parse};
 pub use resolve::Binding;
 pub use scopes::{DefKind, RefKind};

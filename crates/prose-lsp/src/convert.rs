@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lsp_types as lsp;
 use prose_ide::{
-    Cancellable, FileId, FileRange, LineIndex, NavigationTarget, SymbolKind, TextRange, TextSize,
+    Cancellable, Diagnostic, FileId, FileRange, LineIndex, NavigationTarget, SymbolKind, TextRange, TextSize,
 };
 
 use crate::main_loop::Snapshot;
@@ -43,6 +43,15 @@ impl Lines {
     /// LSP range of a byte range.
     pub(crate) fn range(&self, range: TextRange) -> lsp::Range {
         self.encoding.range(&self.index, &self.text, range)
+    }
+
+    /// LSP edits of edits.
+    pub(crate) fn edits(&self, edits: Vec<prose_ide::TextEdit>) -> Vec<lsp::TextEdit> {
+        let convert = |it: prose_ide::TextEdit| lsp::TextEdit {
+            range: self.range(it.range),
+            new_text: it.insert,
+        };
+        edits.into_iter().map(convert).collect()
     }
 }
 
@@ -103,16 +112,12 @@ pub(crate) fn diagnostics(snapshot: &Snapshot, file: FileId) -> Cancellable<Vec<
     let found = snapshot.analysis.diagnostics(file)?;
     let mut places = Places::new(snapshot);
     let mut out = Vec::new();
-    for item in found.into_iter().filter(|item| item.file == file) {
-        let Some(severity) = snapshot.lint.severity(item.code, item.severity) else {
-            continue;
-        };
-        // A comment that silences what is off anyway is no news.
-        if let Some(about) = item.about
-            && snapshot.lint.severity(about, item.severity).is_none()
-        {
-            continue;
-        }
+    let wanted = |item: Diagnostic| item.with_level(|code, usual| snapshot.lint.severity(code, usual));
+    for item in found
+        .into_iter()
+        .filter(|item| item.file == file)
+        .filter_map(wanted)
+    {
         let mut related = Vec::new();
         if snapshot.session.related_information {
             for (file, range, message) in item.related {
@@ -124,7 +129,7 @@ pub(crate) fn diagnostics(snapshot: &Snapshot, file: FileId) -> Cancellable<Vec<
         let tags: Vec<_> = item.tags.iter().map(|tag| diagnostic_tag(*tag)).collect();
         out.push(lsp::Diagnostic {
             range: places.lines(file)?.range(item.range),
-            severity: Some(diagnostic_severity(severity)),
+            severity: Some(diagnostic_severity(item.severity)),
             code: Some(lsp::NumberOrString::String(item.code.to_owned())),
             code_description: None,
             source: Some("prose".to_owned()),

@@ -72,9 +72,7 @@ impl Replies {
             self.ledger.settle();
         }
     }
-}
 
-impl Replies {
     /// Sends a notification's body. Nobody waits for it when the session ends.
     pub(crate) fn notify(&self, body: Vec<u8>) {
         let _ = self.tx.send(body);

@@ -65,12 +65,7 @@ impl Lint {
     pub(crate) fn severity(&self, code: &str, default: Severity) -> Option<Severity> {
         match self.client.get(code) {
             None => self.config.severity(code, default),
-            Some(LintLevel::Error) => Some(Severity::Error),
-            Some(LintLevel::Warning) => Some(Severity::Warning),
-            Some(LintLevel::Hint) => Some(Severity::Hint),
-            // A level added later is shown as the code has it, until this place knows it.
-            Some(LintLevel::Off) => None,
-            Some(_) => Some(default),
+            Some(level) => level.severity(),
         }
     }
 }

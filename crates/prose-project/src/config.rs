@@ -158,6 +158,18 @@ words! {
     }
 }
 
+impl LintLevel {
+    /// The severity that it gives a code; none when that is off.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            LintLevel::Error => Some(Severity::Error),
+            LintLevel::Warning => Some(Severity::Warning),
+            LintLevel::Hint => Some(Severity::Hint),
+            LintLevel::Off => None,
+        }
+    }
+}
+
 /// Whether a workspace's own `prose.toml` may say what is started and where data is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
@@ -291,13 +303,9 @@ impl Config {
 
     /// The severity of a code under `[lint]`: none when it is off.
     pub fn severity(&self, code: &str, default: Severity) -> Option<Severity> {
-        match self.lint.get(code) {
-            None => Some(default),
-            Some(LintLevel::Error) => Some(Severity::Error),
-            Some(LintLevel::Warning) => Some(Severity::Warning),
-            Some(LintLevel::Hint) => Some(Severity::Hint),
-            Some(LintLevel::Off) => None,
-        }
+        self.lint
+            .get(code)
+            .map_or(Some(default), |level| level.severity())
     }
 
     /// Takes over what is not set yet.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prose_hir::paths::{TargetKind, candidates, target_kind};
-use prose_hir::{Change, Diagnostic, FileContent, FileId, RootDatabase};
+use prose_hir::{Change, Diagnostic, FileContent, FileId, LineIndex, RootDatabase};
 use prose_model::Bundle;
 
 use crate::files::{LoadError, read_program};
@@ -213,14 +213,20 @@ impl Workspace {
             .map_or_else(|| Arc::from(""), |file| file.text.clone())
     }
 
-    /// What the checks found in a file.
+    /// The file's lines.
+    pub fn line_index(&self, file: FileId) -> Arc<LineIndex> {
+        match self.db.source(file) {
+            Some(source) => prose_hir::line_index(&self.db, source).clone(),
+            None => Arc::new(LineIndex::new("")),
+        }
+    }
+
+    /// What the checks found in a file, in the order of the text.
     pub fn diagnostics(&self, file: FileId) -> Vec<Diagnostic> {
-        let mut found = match self.db.source(file) {
-            Some(source) => prose_hir::diagnostics(&self.db, source).to_vec(),
-            None => Vec::new(),
-        };
-        found.sort_by_key(|it| (it.range.start(), it.range.end(), it.code));
-        found
+        self.db
+            .source(file)
+            .map(|source| prose_hir::diagnostics(&self.db, source))
+            .unwrap_or_default()
     }
 
     /// What settles a finding, the best first.

@@ -111,9 +111,6 @@ fn found(loaded: &Loaded, fence: &Fence, config: &Config) -> Vec<Diagnostic> {
         .unwrap_or_default();
     found
         .into_iter()
-        .filter_map(|mut diagnostic| {
-            diagnostic.severity = config.severity(diagnostic.code, diagnostic.severity)?;
-            Some(diagnostic)
-        })
+        .filter_map(|it| it.with_level(|code, usual| config.severity(code, usual)))
         .collect()
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use prose_hir::{Diagnostic, FileId};
 use prose_model::codes::Severity;
-use prose_project::{Config, Environment, Trust, Workspace, find_programs, find_root, home};
-use prose_syntax::{LineIndex, TextRange};
+use prose_project::{Config, Environment, Trust, Workspace, find_root, home};
+use prose_syntax::{LineCol, TextRange};
 use serde_json::{Value, json};
 
-use super::{Exit, colour, fail, out, say};
+use super::{Exit, colour, fail, out, programs, replace, say};
 use crate::args::{CheckArgs, Deny, Format};
 use crate::render::diagnostics::{Related, Report, render};
 
@@ -29,20 +29,8 @@ struct Summary {
 
 /// Checks the given paths.
 pub fn check(args: &CheckArgs) -> Exit {
-    let mut paths = Vec::new();
     let mut refused = false;
-    for path in &args.paths {
-        match find_programs(path) {
-            Ok(found) if found.is_empty() => {
-                say(&format!("note: no `.prose` file in {}\n", path.display()));
-            }
-            Ok(found) => paths.extend(found),
-            Err(error) => {
-                fail(&error.to_string());
-                refused = true;
-            }
-        }
-    }
+    let paths = programs(&args.paths, &mut refused);
     let (root, config) = match project(args.paths.first().map_or(Path::new("."), PathBuf::as_path)) {
         Ok(project) => project,
         Err(message) => return fail(&message),
@@ -126,20 +114,6 @@ fn fix(root: &Path, paths: &[PathBuf], config: &Config) -> bool {
     written
 }
 
-/// Puts a new text in a file's place in one step, so that nobody ever reads half of it.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|it| !it.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file()
-        .set_permissions(std::fs::metadata(path)?.permissions())?;
-    new.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
 /// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
 pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
     let start = if path.is_dir() {
@@ -169,14 +143,7 @@ pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
 pub(crate) fn configured(found: Vec<Diagnostic>, config: &Config) -> Vec<Diagnostic> {
     found
         .into_iter()
-        .filter_map(|mut diagnostic| {
-            diagnostic.severity = config.severity(diagnostic.code, diagnostic.severity)?;
-            // A comment that silences what is off anyway is no news.
-            if let Some(about) = diagnostic.about {
-                config.severity(about, diagnostic.severity)?;
-            }
-            Some(diagnostic)
-        })
+        .filter_map(|it| it.with_level(|code, usual| config.severity(code, usual)))
         .collect()
 }
 
@@ -276,7 +243,7 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
                         .map(|(file, range, message)| {
                             json!({
                                 "path": workspace.display(*file),
-                                "range": range_json(&workspace.text(*file), *range),
+                                "range": range_json(workspace, *file, *range),
                                 "message": message,
                             })
                         })
@@ -285,7 +252,7 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
                         "code": d.code,
                         "severity": d.severity.as_str(),
                         "message": d.message,
-                        "range": range_json(&workspace.text(d.file), d.range),
+                        "range": range_json(workspace, d.file, d.range),
                         "related": related,
                         "fixable": !workspace.fixes(d).is_empty(),
                     })
@@ -300,25 +267,23 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
     })
 }
 
-fn range_json(text: &str, range: TextRange) -> Value {
-    let index = LineIndex::new(text);
-    let position = |offset| {
-        let at = index.utf16(text, offset);
-        json!({"line": at.line, "character": at.col})
-    };
-    json!({"start": position(range.start()), "end": position(range.end())})
+/// Where a range begins and ends.
+fn ends(workspace: &Workspace, file: FileId, range: TextRange) -> (LineCol, LineCol) {
+    let (text, index) = (workspace.text(file), workspace.line_index(file));
+    (index.utf16(&text, range.start()), index.utf16(&text, range.end()))
+}
+
+fn range_json(workspace: &Workspace, file: FileId, range: TextRange) -> Value {
+    let (start, end) = ends(workspace, file, range);
+    let position = |at: LineCol| json!({"line": at.line, "character": at.col});
+    json!({"start": position(start), "end": position(end)})
 }
 
 /// `::error file=…,line=…::message`, one line a finding.
 fn github(to: &mut impl Write, workspace: &Workspace, checked: &[Checked]) -> io::Result<()> {
     let escape = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     for diagnostic in checked.iter().flat_map(|c| &c.found) {
-        let text = workspace.text(diagnostic.file);
-        let index = LineIndex::new(&text);
-        let (start, end) = (
-            index.utf16(&text, diagnostic.range.start()),
-            index.utf16(&text, diagnostic.range.end()),
-        );
+        let (start, end) = ends(workspace, diagnostic.file, diagnostic.range);
         let level = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -347,12 +312,7 @@ fn sarif(workspace: &Workspace, checked: &[Checked]) -> Value {
         .iter()
         .flat_map(|c| &c.found)
         .map(|d| {
-            let text = workspace.text(d.file);
-            let index = LineIndex::new(&text);
-            let (start, end) = (
-                index.utf16(&text, d.range.start()),
-                index.utf16(&text, d.range.end()),
-            );
+            let (start, end) = ends(workspace, d.file, d.range);
             let level = match d.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",

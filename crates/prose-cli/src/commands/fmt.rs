@@ -1,13 +1,11 @@
 //! `prose fmt`: brings programs into the project's style.
 
-use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
 
 use prose_fmt::Options;
-use prose_project::{find_programs, read_program};
+use prose_project::read_program;
 
-use super::{Exit, fail, out, say};
+use super::{Exit, fail, out, programs, replace, say};
 use crate::args::FmtArgs;
 
 /// What became of one text.
@@ -23,20 +21,8 @@ pub fn fmt(args: &FmtArgs) -> Exit {
     if args.stdin {
         return stdin(args.check);
     }
-    let mut paths: Vec<PathBuf> = Vec::new();
     let mut refused = false;
-    for path in &args.paths {
-        match find_programs(path) {
-            Ok(found) if found.is_empty() => {
-                say(&format!("note: no `.prose` file in {}\n", path.display()));
-            }
-            Ok(found) => paths.extend(found),
-            Err(error) => {
-                fail(&error.to_string());
-                refused = true;
-            }
-        }
-    }
+    let paths = programs(&args.paths, &mut refused);
     let mut failed = false;
     let mut changed = Vec::new();
     for path in &paths {
@@ -123,17 +109,4 @@ fn note_errors(what: &str) {
     say(&format!(
         "note: {what} has syntax errors; the statements with them were left as they are (`prose check` shows them)\n"
     ));
-}
-
-/// Replaces a file's content in one step. A link stays one: the file it leads to is replaced.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = fs::canonicalize(path)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file()
-        .set_permissions(fs::metadata(&path)?.permissions())?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
 }

@@ -7,7 +7,11 @@ pub mod fmt;
 pub mod lsp;
 pub mod run;
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use prose_project::find_programs;
 
 /// How a command ends; the exit codes of `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,4 +67,36 @@ pub(crate) fn fail(message: &str) -> Exit {
 /// Whether to colour what goes to a stream: on a terminal, unless `NO_COLOR` is set to something.
 pub(crate) fn colour(stream: &impl io::IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The programs that paths name: files, and the `.prose` files in folders. Says what can't be read, and sets `refused` then.
+fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
+    let mut programs = Vec::new();
+    for path in paths {
+        match find_programs(path) {
+            Ok(found) if found.is_empty() => {
+                say(&format!("note: no `.prose` file in {}\n", path.display()));
+            }
+            Ok(found) => programs.extend(found),
+            Err(error) => {
+                fail(&error.to_string());
+                *refused = true;
+            }
+        }
+    }
+    programs
+}
+
+/// Puts a new text in a file's place in one step, so that nobody ever reads half of it. A link stays one: the file it leads to is
+/// replaced.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file()
+        .set_permissions(fs::metadata(&path)?.permissions())?;
+    new.as_file().sync_all()?;
+    new.persist(&path)?;
+    Ok(())
 }

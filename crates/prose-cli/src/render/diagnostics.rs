@@ -1,6 +1,6 @@
 //! Diagnostics for people: the source line, the place, what is wrong and how to fix it.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use prose_model::codes::Severity;
 
 /// A diagnostic with the texts it points into, ready to be shown.
@@ -41,32 +41,16 @@ pub fn render(report: &Report<'_>, colour: bool) -> String {
         Severity::Hint => Level::HELP.with_name("hint"),
     };
     let message = clean(report.message);
-    let text = clean(report.text);
-    let others: Vec<(String, &Related<'_>, String)> = report
-        .related
-        .iter()
-        .map(|r| (clean(r.text), r, clean(r.message)))
-        .collect();
-    let mut primary = Snippet::source(text.as_str())
-        .path(report.path)
-        .annotation(AnnotationKind::Primary.span(clamp(&text, report.range.clone())));
-    let mut elsewhere = Vec::new();
-    for (text, related, label) in &others {
-        let annotation = AnnotationKind::Context
-            .span(clamp(text, related.range.clone()))
-            .label(label.as_str());
-        if related.path == report.path {
-            primary = primary.annotation(annotation);
-        } else {
-            elsewhere.push(
-                Snippet::source(text.as_str())
-                    .path(related.path)
-                    .annotation(annotation),
-            );
-        }
+    let (near, far): (Vec<&Related<'_>>, Vec<_>) =
+        report.related.iter().partition(|it| it.path == report.path);
+    let mut marks = vec![(report.range.clone(), None)];
+    marks.extend(near.iter().map(|it| (it.range.clone(), Some(clean(it.message)))));
+    let mut excerpts = vec![(report.path, Excerpt::new(report.text, marks))];
+    for it in far {
+        let mark = (it.range.clone(), Some(clean(it.message)));
+        excerpts.push((it.path, Excerpt::new(it.text, vec![mark])));
     }
-    let mut snippets = vec![primary];
-    snippets.extend(elsewhere);
+    let snippets = excerpts.iter().map(|(path, excerpt)| excerpt.snippet(path));
     let group: Group<'_> = level
         .primary_title(message.as_str())
         .id(report.code)
@@ -79,6 +63,46 @@ pub fn render(report: &Report<'_>, colour: bool) -> String {
     let mut shown = renderer.render(&[group]);
     shown.push_str("\n\n");
     shown
+}
+
+/// The lines of a text that are shown. A file may be long, and have many findings.
+struct Excerpt {
+    text: String,
+    /// Number of its first line, from 1.
+    line: usize,
+    /// What is marked, with a label; that without one is the main thing.
+    marks: Vec<(std::ops::Range<usize>, Option<String>)>,
+}
+
+impl Excerpt {
+    fn new(text: &str, mut marks: Vec<(std::ops::Range<usize>, Option<String>)>) -> Excerpt {
+        for (range, _) in &mut marks {
+            *range = clamp(text, range.clone());
+        }
+        let first = marks.iter().map(|(range, _)| range.start).min().unwrap_or(0);
+        let last = marks.iter().map(|(range, _)| range.end).max().unwrap_or(0);
+        let from = text[..first].rfind('\n').map_or(0, |at| at + 1);
+        let to = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
+        for (range, _) in &mut marks {
+            *range = range.start - from..range.end - from;
+        }
+        Excerpt {
+            text: clean(&text[from..to]),
+            line: 1 + text[..from].matches('\n').count(),
+            marks,
+        }
+    }
+
+    fn snippet<'a>(&'a self, path: &'a str) -> Snippet<'a, Annotation<'a>> {
+        let annotations = self.marks.iter().map(|(range, label)| match label {
+            None => AnnotationKind::Primary.span(range.clone()),
+            Some(label) => AnnotationKind::Context.span(range.clone()).label(label.as_str()),
+        });
+        Snippet::source(self.text.as_str())
+            .path(path)
+            .line_start(self.line)
+            .annotations(annotations)
+    }
 }
 
 /// A range inside the text and on character boundaries, whatever the caller says.

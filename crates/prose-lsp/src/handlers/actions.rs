@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Diagnostic, NumberOrString,
-    TextEdit, WorkspaceEdit,
+    WorkspaceEdit,
 };
 use prose_ide::{Cancellable, FileId, FileRange, Severity};
 use tower_lsp::jsonrpc::Result;
@@ -44,6 +44,7 @@ pub(crate) fn code_actions(
         None => true,
         Some(kinds) => kinds.iter().any(|only| covers(only, kind)),
     };
+    let quick_fixes = snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX);
     let given = &params.context.diagnostics;
     let mut out = Vec::new();
     for action in found {
@@ -71,36 +72,20 @@ pub(crate) fn code_actions(
                 preferred,
                 edits,
                 file,
-            } if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) => {
+            } if quick_fixes => {
                 let at = lines.range(diagnostic);
-                let solved = |d: &&Diagnostic| d.range == at && has_code(d, code);
-                let diagnostics: Vec<_> = given.iter().filter(solved).cloned().collect();
-                let edit = workspace_edit(snapshot, &lines, file, edits);
-                let Some(edit) = edit else { continue };
-                let action = CodeAction {
-                    title: action.title,
-                    kind: Some(CodeActionKind::QUICKFIX),
-                    diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
-                    edit: Some(edit),
-                    is_preferred: preferred.then_some(true),
-                    ..CodeAction::default()
+                let solved = given.iter().filter(|d| d.range == at && has_code(d, code));
+                let Some(edit) = workspace_edit(snapshot, &lines, file, edits) else {
+                    continue;
                 };
-                out.push(action.into());
+                out.push(quick_fix(action.title, edit, solved, preferred));
             }
-            prose_ide::CodeActionKind::FixCode { code, edits, file }
-                if snapshot.session.action_literals && wanted(&CodeActionKind::QUICKFIX) =>
-            {
-                let diagnostics: Vec<_> = given.iter().filter(|d| has_code(d, code)).cloned().collect();
-                let edit = workspace_edit(snapshot, &lines, file, edits);
-                let Some(edit) = edit else { continue };
-                let action = CodeAction {
-                    title: action.title,
-                    kind: Some(CodeActionKind::QUICKFIX),
-                    diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
-                    edit: Some(edit),
-                    ..CodeAction::default()
+            prose_ide::CodeActionKind::FixCode { code, edits, file } if quick_fixes => {
+                let solved = given.iter().filter(|d| has_code(d, code));
+                let Some(edit) = workspace_edit(snapshot, &lines, file, edits) else {
+                    continue;
                 };
-                out.push(action.into());
+                out.push(quick_fix(action.title, edit, solved, false));
             }
             prose_ide::CodeActionKind::Run(_)
             | prose_ide::CodeActionKind::QuickFix { .. }
@@ -112,6 +97,24 @@ pub(crate) fn code_actions(
         out.extend(fix_all(snapshot, &lines, file)?);
     }
     Ok(Ok(Some(out)))
+}
+
+fn quick_fix<'a>(
+    title: String,
+    edit: WorkspaceEdit,
+    solved: impl Iterator<Item = &'a Diagnostic>,
+    preferred: bool,
+) -> CodeActionOrCommand {
+    let solved: Vec<_> = solved.cloned().collect();
+    CodeAction {
+        title,
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: (!solved.is_empty()).then_some(solved),
+        edit: Some(edit),
+        is_preferred: preferred.then_some(true),
+        ..CodeAction::default()
+    }
+    .into()
 }
 
 fn has_code(diagnostic: &Diagnostic, code: &str) -> bool {
@@ -146,13 +149,7 @@ fn workspace_edit(
     edits: Vec<prose_ide::TextEdit>,
 ) -> Option<WorkspaceEdit> {
     let uri = snapshot.documents.uri(file)?;
-    let edits = edits
-        .into_iter()
-        .map(|e| TextEdit {
-            range: lines.range(e.range),
-            new_text: e.insert,
-        })
-        .collect();
+    let edits = lines.edits(edits);
     Some(WorkspaceEdit {
         changes: Some(HashMap::from([(uri, edits)])),
         ..WorkspaceEdit::default()

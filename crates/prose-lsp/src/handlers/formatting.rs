@@ -47,14 +47,5 @@ fn answer(
     file: FileId,
     found: Vec<prose_ide::TextEdit>,
 ) -> Cancellable<Result<Option<Vec<TextEdit>>>> {
-    let lines = Lines::new(snapshot, file)?;
-    Ok(Ok(Some(
-        found
-            .into_iter()
-            .map(|it| TextEdit {
-                range: lines.range(it.range),
-                new_text: it.insert,
-            })
-            .collect(),
-    )))
+    Ok(Ok(Some(Lines::new(snapshot, file)?.edits(found))))
 }
