@@ -4,7 +4,7 @@ use prose_syntax::{
     SyntaxKind::{self, *},
     SyntaxNode, SyntaxToken, TextRange, TextSize,
     ast::{self, AstNode},
-    text::is_terminated,
+    text::{indent_width, is_terminated},
 };
 
 use crate::{TextEdit, edits::range_of, layout::INDENT, range::line_start};
@@ -38,8 +38,8 @@ fn indent_line(text: &str, start: usize, column: u32) -> Option<TextEdit> {
 /// Column of the line that an offset is in.
 fn column(text: &str, at: TextSize) -> u32 {
     let line = &text[line_start(text, at.into()) as usize..];
-    let blanks = line.chars().take_while(|it| matches!(it, ' ' | '\t'));
-    blanks.fold(0, |col, c| if c == '\t' { (col / 2 + 1) * 2 } else { col + 1 })
+    let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+    indent_width(&line[..blanks])
 }
 
 fn after_line_end(text: &str, offset: usize) -> Option<TextEdit> {

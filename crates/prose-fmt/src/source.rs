@@ -6,6 +6,7 @@ use std::ops::{Deref, Range};
 use prose_syntax::{
     GreenNode, NodeOrToken, Parse,
     SyntaxKind::{self, *},
+    text::indent_width,
 };
 
 /// The immutable node type behind [`GreenNode`].
@@ -190,11 +191,7 @@ impl<'a> Source<'a> {
             None if token == 0 => gap,
             None => return None,
         };
-        let mut col = 0u32;
-        for c in blanks.chars() {
-            col = if c == '\t' { (col / 2 + 1) * 2 } else { col + 1 };
-        }
-        Some(col)
+        Some(indent_width(blanks))
     }
 
     /// Width of a token, up to the first line end in it.

@@ -16,6 +16,7 @@ use crate::{
     SyntaxKind::{self, *},
     lexer::{Lexed, range},
     scan::Cut,
+    text::indent_width,
 };
 
 /// One token of the parser's input.
@@ -107,7 +108,7 @@ impl State<'_> {
                     } else if at_line_start && self.lexed.end(index) > self.lexed.start(index) {
                         // Blanks in several tokens (invisible characters) add up.
                         let blank = self.lexed.range(index);
-                        col += width(self.lexed.text(self.text, index));
+                        col += indent_width(self.lexed.text(self.text, index));
                         indent = TextRange::new(indent.start().min(blank.start()), blank.end());
                     }
                 }
@@ -135,7 +136,7 @@ impl State<'_> {
         let Range { start: from, end: to } = self.lexed.span(index);
         let blank = self.text.as_bytes().get(from..to)?;
         let start = from + blank.iter().rposition(|it| matches!(*it, b'\n' | b'\r'))? + 1;
-        Some((width(&self.text[start..to]), range(start, to)))
+        Some((indent_width(&self.text[start..to]), range(start, to)))
     }
 
     fn push(&mut self, kind: SyntaxKind, raw: usize) {
@@ -520,20 +521,4 @@ pub(crate) fn closes(open: SyntaxKind, close: SyntaxKind) -> bool {
         (open, close),
         (L_PAREN, R_PAREN) | (L_BRACK, R_BRACK) | (L_BRACE, R_BRACE)
     )
-}
-
-/// Width of an indentation. A tab goes to the next multiple of two.
-pub(crate) fn width(blank: &str) -> u32 {
-    if blank.bytes().all(|it| it == b' ') {
-        return u32::try_from(blank.len()).unwrap_or(u32::MAX);
-    }
-    let mut col = 0u32;
-    for c in blank.chars() {
-        col = if c == '\t' {
-            (col / 2 + 1).saturating_mul(2)
-        } else {
-            col.saturating_add(1)
-        };
-    }
-    col
 }

@@ -12,8 +12,7 @@ use rowan::{TextRange, TextSize};
 use crate::{
     SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
-    layout::width,
-    text::{is_name_continue, is_name_start, unescape},
+    text::{indent_width, is_name_continue, is_name_start, unescape},
 };
 
 pub(crate) use unclosed::Outlook;
@@ -566,7 +565,7 @@ impl Lexer<'_> {
         let blank = |bytes: &[u8]| bytes.iter().take_while(|it| matches!(**it, b' ' | b'\t')).count();
         // Columns as in the layout, which has tabs too.
         let start = self.line_start;
-        let indent = width(&self.text[start..start + blank(&self.bytes[start..pipe])]);
+        let indent = indent_width(&self.text[start..start + blank(&self.bytes[start..pipe])]);
         let (mut at, mut end) = (first_line_end, None);
         while at < self.bytes.len() {
             at += if self.bytes[at..].starts_with(b"\r\n") {
@@ -577,7 +576,7 @@ impl Lexer<'_> {
             let line_end = self.line_end(at);
             let line = &self.bytes[at..line_end];
             let blanks = blank(line);
-            let col = width(&self.text[at..at + blanks]);
+            let col = indent_width(&self.text[at..at + blanks]);
             at = line_end;
             if blanks == line.len() {
                 continue;

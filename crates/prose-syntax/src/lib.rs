@@ -1,7 +1,8 @@
 //! The syntax of `.prose`: text in, lossless tree and typed errors out.
 //!
 //! Owns the lexer, the layout (indentation), the event parser, the rowan tree, its typed view ([`ast`]), what is inside
-//! strings and discretions ([`text`]), positions ([`LineIndex`]) and the cutting of a file into chunks ([`ChunkMap`]).
+//! strings and discretions ([`text`]), words that are like others ([`near`]), positions ([`LineIndex`]) and the cutting of a
+//! file into chunks ([`ChunkMap`]).
 //!
 //! Deliberately absent: names and scopes, meaning of properties, anything about other files (`prose-hir`); queries,
 //! async, protocol types, IO.
@@ -89,6 +90,7 @@ mod grammar;
 mod layout;
 mod lexer;
 pub mod line_index;
+pub mod near;
 mod parser;
 mod parsing;
 mod scan;

@@ -187,6 +187,22 @@ fn triple_is_closed(token: &str) -> bool {
     body.iter().rev().take_while(|it| **it == b'\\').count() % 2 == 0
 }
 
+/// Columns of an indentation. A tab goes to the next multiple of two.
+pub fn indent_width(blank: &str) -> u32 {
+    if blank.bytes().all(|it| it == b' ') {
+        return u32::try_from(blank.len()).unwrap_or(u32::MAX);
+    }
+    let mut col = 0u32;
+    for c in blank.chars() {
+        col = if c == '\t' {
+            (col / 2 + 1).saturating_mul(2)
+        } else {
+            col.saturating_add(1)
+        };
+    }
+    col
+}
+
 /// Whether a string or discretion token has its closing delimiter.
 pub fn is_terminated(kind: SyntaxKind, token: &str) -> bool {
     match kind {

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
+    near,
     parser::{Completed, Parser},
 };
 
@@ -365,47 +366,14 @@ pub(super) fn closest(word: &str) -> Option<&'static str> {
         .iter()
         // Three letters have too many neighbours: only the same letters in another order, or one too many, count.
         .filter(|(it, _)| it.len() > 3 || it.chars().all(|c| lower.contains(c)))
-        .filter_map(|(it, shown)| Some((distance(&lower, it, if it.len() > 5 { 2 } else { 1 })?, *shown)))
+        .filter_map(|(it, shown)| {
+            Some((
+                near::distance(&lower, it, if it.len() > 5 { 2 } else { 1 })?,
+                *shown,
+            ))
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, shown)| shown)
-}
-
-/// Longest word that is compared.
-const LONGEST: usize = 16;
-
-/// Edits between two short words, if there are at most so many; swapped neighbours count once. Long words are far away.
-fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
-    let mut chars = [[' '; LONGEST]; 2];
-    let mut lens = [0; 2];
-    for (word, (chars, len)) in [a, b].into_iter().zip(chars.iter_mut().zip(&mut lens)) {
-        for c in word.chars() {
-            *chars.get_mut(*len)? = c;
-            *len += 1;
-        }
-    }
-    let [a, b] = [&chars[0][..lens[0]], &chars[1][..lens[1]]];
-    // An edit adds a letter, takes one away, or both.
-    let letters = |word: &[char]| word.iter().fold(0u32, |set, it| set | 1 << (*it as u32 % 32));
-    if a.len().abs_diff(b.len()) > most || (letters(a) ^ letters(b)).count_ones() as usize > 2 * most {
-        return None;
-    }
-    // The last three rows of the table.
-    let (mut before, mut above) = ([0; LONGEST + 1], [0; LONGEST + 1]);
-    let mut row: [usize; LONGEST + 1] = std::array::from_fn(|it| it);
-    for i in 1..=a.len() {
-        (before, above, row) = (above, row, before);
-        row[0] = i;
-        for j in 1..=b.len() {
-            let mut best = (above[j] + 1)
-                .min(row[j - 1] + 1)
-                .min(above[j - 1] + usize::from(a[i - 1] != b[j - 1]));
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row[j] = best;
-        }
-    }
-    Some(row[b.len()]).filter(|it| *it <= most)
 }
 
 /// A clause word away from its construct; the clause itself is kept inside an ERROR.

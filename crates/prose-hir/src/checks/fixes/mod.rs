@@ -351,9 +351,7 @@ fn child(node: &SyntaxNode, kind: SyntaxKind) -> Option<SyntaxNode> {
     node.children().find(|it| it.kind() == kind)
 }
 
-/// Columns of an indentation. A tab goes to the next multiple of two, as in the parser's layout.
+/// Columns of an indentation, as in the parser's layout.
 fn width(blank: &str) -> usize {
-    blank
-        .chars()
-        .fold(0, |col, c| if c == '\t' { (col / 2 + 1) * 2 } else { col + 1 })
+    prose_syntax::text::indent_width(blank) as usize
 }
