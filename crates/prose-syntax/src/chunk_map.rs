@@ -1,8 +1,12 @@
 //! A file cut into chunks of a convenient size, kept up to date through edits.
 //!
-//! A chunk is one statement of the top level or several neighbours; see [`crate::chunks`] for where a cut is legal. Each chunk
-//! can be parsed alone, and what parsing it gives depends on its text alone. So an edit makes work only where a
-//! boundary moves or the text between two boundaries changes.
+//! A chunk is one statement of the top level or several neighbours. Each can be parsed alone, and what parsing it gives depends on its
+//! text alone; the results side by side are what parsing the whole text gives. So an edit makes work only where a boundary moves or
+//! the text between two boundaries changes.
+//!
+//! A cut is made only at a token: one that begins a line at column 0, with no bracket open, outside any string, and that can't
+//! continue the statement above (`elif`, `else`, `catch`, `finally`, `option`, `as`, `|`, `->`, a closing bracket). Comments above it
+//! at column 0 go with it. Lines of text are never looked at, since prompts hold lines that look like statements.
 //!
 //! Lexing looks ahead in one case: a discretion that is not closed was sought through later lines, and `***` through the
 //! rest of the file. Each chunk remembers how far behind its end that went, and an edit there cuts it again too.
@@ -14,7 +18,7 @@ use rowan::{TextRange, TextSize};
 use crate::{
     lexer::{self, Looked, range},
     parsing::STRETCH,
-    scan::{Cut, Scan, size},
+    scan::{Scan, size},
 };
 
 /// About how many bytes a chunk has. Everything kept for each chunk costs time and memory, and a chunk is lexed, parsed and
@@ -61,11 +65,6 @@ impl ChunkMap {
 
     /// Cuts a text into chunks of about `target` bytes; 1 cuts at every legal place.
     pub fn with_target(text: &str, target: usize) -> Self {
-        ChunkMap::visit(text, target, |_, _| ())
-    }
-
-    /// Cuts a text and shows each chunk on the way, so that it need not be scanned once more.
-    pub(crate) fn visit(text: &str, target: usize, visitor: impl FnMut(&Scan, Range<Cut>)) -> Self {
         let mut map = ChunkMap {
             starts: Vec::with_capacity(text.len() / target.max(64) + 1),
             reach: Vec::new(),
@@ -76,11 +75,11 @@ impl ChunkMap {
                 tiny: target / 4,
             },
         };
-        map.cut(text, visitor);
+        map.cut(text);
         map
     }
 
-    fn cut(&mut self, text: &str, mut visitor: impl FnMut(&Scan, Range<Cut>)) {
+    fn cut(&mut self, text: &str) {
         let mut scan = Scan::default();
         let mut from = 0;
         let usual = STRETCH.max(self.sizes.large.saturating_mul(2));
@@ -94,22 +93,17 @@ impl ChunkMap {
             if last.is_some() {
                 bounds.push(text.len());
             }
-            let mut begin = scan.start();
-            let mut cuts = scan.cuts().chain(last);
+            let begin = from;
             for bound in bounds {
-                let Some(cut) = cuts.find(|it| scan.offset(*it) == bound) else {
-                    continue;
-                };
                 self.starts.push(size(from));
                 self.reach.push(stretch.reach(range(from, bound)));
-                visitor(&scan, begin..cut);
-                (begin, from) = (cut, bound);
+                from = bound;
             }
             if last.is_some() {
                 return;
             }
             // Nothing to cut in so much text: look at more of it.
-            len = if begin == scan.start() {
+            len = if from == begin {
                 len.saturating_mul(2)
             } else {
                 usual

@@ -82,7 +82,6 @@
 
 pub mod ast;
 mod builder;
-mod chunk;
 mod chunk_map;
 mod error;
 mod event;
@@ -97,11 +96,10 @@ mod scan;
 mod syntax_kind;
 pub mod text;
 
-pub use chunk::{Chunk, chunks};
 pub use chunk_map::{ChunkMap, Splice};
 pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
-pub use parsing::{ParsedFile, parse, parse_chunk};
+pub use parsing::parse;
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use syntax_kind::{
     ProseLanguage, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxNodeChildren, SyntaxNodePtr, SyntaxToken,

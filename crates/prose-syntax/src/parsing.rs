@@ -2,13 +2,10 @@
 
 use std::ops::Range;
 
-use rowan::{GreenNode, GreenToken, NodeOrToken, TextRange, TextSize};
-
 use crate::{
-    ChunkMap, Parse, Splice, SyntaxError,
+    Parse, SyntaxError,
     SyntaxKind::SOURCE_FILE,
     builder::{self, Builder},
-    chunk_map,
     event::{self, Event},
     grammar,
     parser::Parser,
@@ -41,91 +38,6 @@ pub fn parse(text: &str) -> Parse {
         builder.finish();
     });
     Parse { green, errors }
-}
-
-/// Parses one chunk of a file, see [`crate::ChunkMap`]. Ranges begin at the chunk's start. The same as [`parse`]; the name
-/// says what is meant.
-pub fn parse_chunk(text: &str) -> Parse {
-    parse(text)
-}
-
-/// A file parsed chunk by chunk, and kept up to date through edits at the cost of the chunks they touch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParsedFile {
-    map: ChunkMap,
-    chunks: Vec<Parse>,
-}
-
-impl ParsedFile {
-    /// Cuts and parses a text of at most [`crate::MAX_TEXT_LEN`] bytes in one go.
-    pub fn new(text: &str) -> Self {
-        let mut chunks = Vec::new();
-        let mut events = Vec::new();
-        let map = ChunkMap::visit(text, chunk_map::TARGET, |scan, cuts| {
-            let mut errors = Vec::new();
-            let start = size(scan.offset(cuts.start));
-            let green = builder::build(|builder| {
-                builder.start(SOURCE_FILE);
-                part(text, scan, cuts, &mut events, builder, &mut errors);
-                builder.finish();
-            });
-            for error in &mut errors {
-                error.range -= start;
-            }
-            chunks.push(Parse { green, errors });
-        });
-        ParsedFile { map, chunks }
-    }
-
-    /// Follows one edit, see [`ChunkMap::edit`], and says which chunks are new.
-    pub fn edit(&mut self, text: &str, deleted: TextRange, inserted: TextSize) -> Splice {
-        let splice = self.map.edit(text, deleted, inserted);
-        let new = splice
-            .new
-            .clone()
-            .map(|it| parse_chunk(&text[self.map.range(it)]));
-        self.chunks.splice(splice.old.clone(), new);
-        splice
-    }
-
-    /// Where the chunks are.
-    pub fn map(&self) -> &ChunkMap {
-        &self.map
-    }
-
-    /// What parsing each chunk gives; ranges begin at the chunk's start.
-    pub fn chunks(&self) -> &[Parse] {
-        &self.chunks
-    }
-
-    /// Both parts.
-    pub fn into_parts(self) -> (ChunkMap, Vec<Parse>) {
-        (self.map, self.chunks)
-    }
-
-    /// The whole file as one tree, equal to what [`parse`] gives. Subtrees are shared, not copied; the time is that of a list of all
-    /// top-level statements.
-    pub fn to_parse(&self) -> Parse {
-        let children: Vec<NodeOrToken<GreenNode, GreenToken>> =
-            (self.chunks.iter().flat_map(|it| it.green.children()))
-                .map(|it| match it {
-                    NodeOrToken::Node(it) => NodeOrToken::Node(it.to_owned()),
-                    NodeOrToken::Token(it) => NodeOrToken::Token(it.to_owned()),
-                })
-                .collect();
-        let errors = (self.chunks.iter().zip(self.map.starts()))
-            .flat_map(|(chunk, start)| {
-                chunk.errors.iter().map(|it| SyntaxError {
-                    kind: it.kind.clone(),
-                    range: it.range + *start,
-                })
-            })
-            .collect();
-        Parse {
-            green: GreenNode::new(SOURCE_FILE.into(), children),
-            errors,
-        }
-    }
 }
 
 /// Parses what is between two cuts of a stretch into the open root, and gives the findings in it, in order, with their places

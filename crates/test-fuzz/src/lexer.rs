@@ -1,6 +1,6 @@
 //! Tokens, what is inside them, chunks and positions.
 
-use prose_syntax::{LineIndex, NodeOrToken, TextSize, chunks, parse, text::joined, text::segments};
+use prose_syntax::{ChunkMap, LineIndex, NodeOrToken, TextSize, parse, text::joined, text::segments};
 
 pub(crate) fn check(text: &str) {
     let mut at = TextSize::from(0);
@@ -23,15 +23,15 @@ pub(crate) fn check(text: &str) {
     assert_eq!(at, TextSize::of(text), "the tokens end before the text");
 
     let mut end = TextSize::from(0);
-    for chunk in chunks(text) {
-        assert_eq!(chunk.range.start(), end, "a gap or an overlap between chunks");
+    for range in ChunkMap::with_target(text, 1).ranges() {
+        assert_eq!(range.start(), end, "a gap or an overlap between chunks");
         assert!(
-            starts.binary_search(&chunk.range.start()).is_ok(),
+            starts.binary_search(&range.start()).is_ok(),
             "a chunk begins inside a token, at {:?}",
-            chunk.range.start()
+            range.start()
         );
-        assert!(!chunk.range.is_empty() || text.is_empty(), "an empty chunk");
-        end = chunk.range.end();
+        assert!(!range.is_empty() || text.is_empty(), "an empty chunk");
+        end = range.end();
     }
     assert_eq!(end, TextSize::of(text), "the chunks end before the text");
 

@@ -1,8 +1,8 @@
 //! The tree: lossless, bounded, and the same in chunks.
 
 use prose_syntax::{
-    MAX_TREE_DEPTH, NodeOrToken, Parse, SyntaxError, SyntaxKind, SyntaxNode, TextRange, TextSize, WalkEvent,
-    ast::AstNode, chunks, parse, parse_chunk,
+    ChunkMap, MAX_TREE_DEPTH, NodeOrToken, Parse, SyntaxError, SyntaxKind, SyntaxNode, TextRange, TextSize,
+    WalkEvent, ast::AstNode, parse,
 };
 
 pub(crate) fn check(text: &str) {
@@ -10,7 +10,7 @@ pub(crate) fn check(text: &str) {
     assert!(whole.syntax().text() == text, "the tree has another text");
     bounded(&whole, text);
     in_order(whole.errors(), text);
-    same_in_parts(&whole, text, chunks(text).into_iter().map(|it| it.range));
+    same_in_parts(&whole, text, ChunkMap::with_target(text, 1).ranges());
 }
 
 /// Neither depth nor number of nodes and findings grow beyond what the tokens warrant.
@@ -55,7 +55,7 @@ fn in_order(errors: &[SyntaxError], text: &str) {
 pub(crate) fn same_in_parts(whole: &Parse, text: &str, parts: impl Iterator<Item = TextRange>) {
     let (mut tree, mut errors) = (Vec::new(), Vec::new());
     for range in parts {
-        let part = parse_chunk(&text[range]);
+        let part = parse(&text[range]);
         flatten(&part.syntax(), range.start(), &mut tree);
         let shift = |it: &SyntaxError| SyntaxError {
             kind: it.kind.clone(),

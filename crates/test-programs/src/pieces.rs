@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use prose_model::vocabulary as v;
-use prose_syntax::{chunks, parse};
+use prose_syntax::{ChunkMap, parse};
 
 use crate::originals;
 
@@ -120,7 +120,9 @@ pub fn pieces() -> &'static [String] {
         for program in originals() {
             let text = &program.text;
             text.split_inclusive('\n').for_each(&mut add);
-            chunks(text).iter().for_each(|it| add(&text[it.range]));
+            ChunkMap::with_target(text, 1)
+                .ranges()
+                .for_each(|it| add(&text[it]));
             for node in parse(text).syntax().descendants() {
                 add(&node.text().to_string());
             }

@@ -6,7 +6,7 @@
 
 use prose_model::Name;
 use prose_model::codes::Severity;
-use prose_syntax::{SyntaxError, TextRange};
+use prose_syntax::{ChunkMap, SyntaxError, TextRange};
 use rustc_hash::FxHashSet;
 
 use crate::diagnostic::Finding;
@@ -232,8 +232,7 @@ pub(crate) fn broken_words(text: &str, errors: &[SyntaxError], out: &mut FxHashS
         .filter(|it| it.severity() == Severity::Error)
         .map(|it| it.range.start())
         .collect();
-    for piece in prose_syntax::chunks(text) {
-        let range = piece.range;
+    for range in ChunkMap::with_target(text, 1).ranges() {
         let last = usize::from(range.end()) == text.len();
         if starts
             .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use prose_hir::{Change, FileId, RootDatabase, diagnostics};
-use prose_syntax::{SyntaxErrorKind, SyntaxKind, TextRange, chunks, parse};
+use prose_syntax::{ChunkMap, SyntaxErrorKind, SyntaxKind, TextRange, parse};
 
 use crate::support::file;
 
@@ -46,7 +46,7 @@ fn deleting_a_token_changes_only_what_its_statement_named() {
     let mut db = RootDatabase::default();
     for text in programs() {
         let before = meaning(&mut db, &text);
-        let statements: Vec<TextRange> = chunks(&text).into_iter().map(|it| it.range).collect();
+        let statements: Vec<TextRange> = ChunkMap::with_target(&text, 1).ranges().collect();
         let tokens: Vec<TextRange> = parse(&text)
             .syntax()
             .descendants_with_tokens()

@@ -1,11 +1,16 @@
 //! Cutting files.
 
 use prose_syntax::{
-    NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextSize, chunks, parse, parse_chunk,
+    ChunkMap, NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextRange, TextSize, parse,
 };
 
+/// The smallest chunks.
+pub(crate) fn chunks(text: &str) -> Vec<TextRange> {
+    ChunkMap::with_target(text, 1).ranges().collect()
+}
+
 fn texts(text: &str) -> Vec<&str> {
-    chunks(text).into_iter().map(|it| &text[it.range]).collect()
+    chunks(text).into_iter().map(|it| &text[it]).collect()
 }
 
 #[test]
@@ -44,14 +49,14 @@ fn continued_statements_stay_whole() {
 pub(crate) fn check_concatenation(text: &str) {
     let whole = parse(text);
     let (mut tree, mut errors, mut joined) = (Vec::new(), Vec::new(), String::new());
-    for chunk in chunks(text) {
-        let text = &text[chunk.range];
-        let part = parse_chunk(text);
+    for range in chunks(text) {
+        let text = &text[range];
+        let part = parse(text);
         joined.push_str(text);
-        tree.extend(flatten(&part.syntax(), chunk.range.start()));
+        tree.extend(flatten(&part.syntax(), range.start()));
         let shift = |it: &SyntaxError| SyntaxError {
             kind: it.kind.clone(),
-            range: it.range + chunk.range.start(),
+            range: it.range + range.start(),
         };
         errors.extend(part.errors().iter().map(shift));
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use prose_syntax::{
     SyntaxKind::{self, *},
-    TextRange, TextSize, chunks, parse,
+    TextRange, TextSize, parse,
 };
 
-use crate::error_codes;
+use crate::{chunks::chunks, error_codes};
 
 /// The programs of the repository.
 fn programs() -> Vec<Whole> {
@@ -67,7 +67,7 @@ impl Whole {
         Whole {
             names: names(&text),
             findings: findings(&text),
-            statements: chunks(&text).into_iter().map(|it| it.range).collect(),
+            statements: chunks(&text),
             text,
         }
     }
