@@ -1,6 +1,7 @@
 //! Helpers for the tests that cross crates or drive the real binaries; the tests themselves are in `tests/tests/`.
 #![allow(clippy::unwrap_used)]
 
+pub mod lowered;
 pub mod lsp;
 pub mod spec;
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prose_project::Workspace;
+use prose_tests::lowered::without_ids;
 use prose_tests::{prose, root, workspace};
 use serde_json::Value;
 
@@ -14,28 +14,9 @@ fn programs() -> Vec<PathBuf> {
     paths
 }
 
-/// A program's bundle without sources, digests and ranges.
 fn lowered(path: &Path, text: &str) -> Value {
-    let mut workspace = Workspace::new(path.parent().unwrap());
-    let file = workspace.add_text(&path.file_name().unwrap().to_string_lossy(), text);
-    let bundle = workspace.bundle(file).unwrap();
-    let mut value = serde_json::to_value(&*bundle).unwrap();
-    let fields = value.as_object_mut().unwrap();
-    fields.remove("files");
-    fields.remove("digest");
-    strip(&mut value);
-    value
-}
-
-fn strip(value: &mut Value) {
-    match value {
-        Value::Object(fields) if ["file", "start", "end"].iter().all(|it| fields.contains_key(*it)) => {
-            *value = Value::Null;
-        }
-        Value::Object(fields) => fields.values_mut().for_each(strip),
-        Value::Array(items) => items.iter_mut().for_each(strip),
-        _ => {}
-    }
+    let name = path.file_name().unwrap().to_string_lossy();
+    prose_tests::lowered::lowered(path.parent().unwrap(), &name, text).unwrap()
 }
 
 /// The same program written carelessly: deeper, with more blanks.
@@ -108,22 +89,6 @@ fn the_canonical_form_means_the_same() {
         let again = prose_fmt::canonical(&prose_syntax::parse(&form));
         assert_eq!(again, form, "{}", path.display());
     }
-}
-
-/// A bundle without its statements' ids, which are places in the tree.
-fn without_ids(mut value: Value) -> Value {
-    fn go(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.remove("id");
-                fields.values_mut().for_each(go);
-            }
-            Value::Array(items) => items.iter_mut().for_each(go),
-            _ => {}
-        }
-    }
-    go(&mut value);
-    value
 }
 
 #[test]

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use prose_hir::Fix;
-use prose_project::Workspace;
 use prose_syntax::SyntaxKind;
-use serde_json::Value;
 
 use super::page::Fence;
 use super::{Report, compare};
+use crate::lowered::{lowered, without_ids};
 
 /// A rewriting of a whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,11 +59,7 @@ pub fn check_canonical(fence: &Fence, root: &Path, name: &str, report: &mut Repo
     let named = prose_syntax::parse(&source).syntax().descendants().any(|node| {
         node.kind() == SyntaxKind::SESSION_EXPR && node.children().any(|it| it.kind() == SyntaxKind::NAME)
     });
-    let program = |text: &str| {
-        let mut program = lowered(root, name, text);
-        program.iter_mut().for_each(strip_ids);
-        program
-    };
+    let program = |text: &str| lowered(root, name, text).map(without_ids);
     if !named && program(&form) != program(&source) {
         report.fail(
             fence.line,
@@ -75,41 +70,6 @@ pub fn check_canonical(fence: &Fence, root: &Path, name: &str, report: &mut Repo
 
 fn canonical(source: &str) -> String {
     prose_fmt::canonical(&prose_syntax::parse(source))
-}
-
-/// A program's bundle without sources, digests and ranges; none when it has errors.
-fn lowered(root: &Path, name: &str, text: &str) -> Option<Value> {
-    let mut workspace = Workspace::new(root);
-    let file = workspace.add_text(name, text);
-    let bundle = workspace.bundle(file).ok()?;
-    let mut value = serde_json::to_value(&*bundle).ok()?;
-    if let Value::Object(fields) = &mut value {
-        fields.retain(|name, _| !matches!(name.as_str(), "files" | "digest"));
-    }
-    strip_ranges(&mut value);
-    Some(value)
-}
-
-fn strip_ranges(value: &mut Value) {
-    match value {
-        Value::Object(fields) if ["file", "start", "end"].iter().all(|it| fields.contains_key(*it)) => {
-            *value = Value::Null;
-        }
-        Value::Object(fields) => fields.values_mut().for_each(strip_ranges),
-        Value::Array(items) => items.iter_mut().for_each(strip_ranges),
-        _ => {}
-    }
-}
-
-fn strip_ids(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|name, _| name != "id");
-            fields.values_mut().for_each(strip_ids);
-        }
-        Value::Array(items) => items.iter_mut().for_each(strip_ids),
-        _ => {}
-    }
 }
 
 /// Holds a rewriting against what the page says.
