@@ -177,6 +177,7 @@ codes! {
     P220 Warning Automatic "Unquoted word"
     P221 Warning Automatic "Invisible character"
     P222 Warning "Empty block"
+    P223 Warning Automatic "Comparison in words"
     P240 Warning Offered "Arguments don't match parameters"
     P241 Warning Offered "Unknown model"
     P242 Warning Offered "`let` for a name that is already there"

@@ -176,6 +176,11 @@ pub enum SyntaxErrorKind {
     MissingComma,
     /// `else if`
     ElseIf,
+    /// `is` for `==`, or `is not` for `!=`.
+    ComparisonInWords {
+        /// It is `is not`.
+        not: bool,
+    },
     /// `catch err:`
     CatchWithoutAs,
     /// `input x` without text
@@ -263,6 +268,7 @@ impl SyntaxErrorKind {
         ("P220", Severity::Warning, "Unquoted word"),
         ("P221", Severity::Warning, "Invisible character"),
         ("P222", Severity::Warning, "Empty block"),
+        ("P223", Severity::Warning, "Comparison in words"),
         ("P301", Severity::Hint, "Discretion over several lines"),
         ("P302", Severity::Hint, "Name with letters beyond ASCII"),
         ("P303", Severity::Hint, "Name is also a keyword"),
@@ -311,6 +317,7 @@ impl SyntaxErrorKind {
             BlockString => "P210",
             MissingComma => "P212",
             ElseIf => "P213",
+            ComparisonInWords { .. } => "P223",
             CatchWithoutAs => "P214",
             InputWithoutText => "P215",
             OptionNotIndented => "P216",
@@ -538,6 +545,8 @@ impl fmt::Display for SyntaxErrorKind {
             BlockString => write!(f, "write text over several lines as `\"\"\"…\"\"\"`"),
             MissingComma => write!(f, "a comma is missing between the elements"),
             ElseIf => write!(f, "write `elif`"),
+            ComparisonInWords { not: false } => write!(f, "write `==`"),
+            ComparisonInWords { not: true } => write!(f, "write `!=`"),
             CatchWithoutAs => write!(f, "write `catch as name:`"),
             InputWithoutText => write!(f, "input has no description: write `input name: \"what it is\"`"),
             OptionNotIndented => write!(f, "indent the options under their `choice`"),

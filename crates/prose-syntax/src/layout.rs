@@ -63,6 +63,10 @@ pub(crate) fn layout(text: &str, lexed: &Lexed, out: &mut Layout) {
     state.run();
 }
 
+/// How far the end of a bracket is sought whose content looks like statements. A file full of unclosed brackets stays
+/// linear, and nobody writes calls of a thousand lines with statements in them.
+const TOKENS_AHEAD: usize = 4096;
+
 struct State<'a> {
     text: &'a str,
     lexed: &'a Lexed,
@@ -366,6 +370,10 @@ impl State<'_> {
         let mut decided = false;
         let mut line = None;
         for index in from..self.lexed.len() {
+            if index - from >= TOKENS_AHEAD {
+                decided = true;
+                break;
+            }
             let kind = self.lexed.kind(index);
             match kind {
                 WHITESPACE => {

@@ -368,8 +368,10 @@ impl Lexer<'_> {
                 };
                 continue;
             }
+            // Longer runs are as good as six, and are not counted again and again.
             let run = self.bytes[self.pos..]
                 .iter()
+                .take(6)
                 .take_while(|it| **it == b'"')
                 .count();
             // Of a run of four or five quotes the last three close.

@@ -305,6 +305,20 @@ fn words() -> Vec<Case> {
             "#]],
         ),
         case(
+            "P223",
+            "let x = 1\nif x is 1 and x is  not 2: # why\n  session \"a\"\n",
+            expect![[r#"
+                -- Write `==` (automatic)
+                let x = 1
+                if x == 1 and x is  not 2: # why
+                  session "a"
+                -- Write `!=` (automatic)
+                let x = 1
+                if x is 1 and x != 2: # why
+                  session "a"
+            "#]],
+        ),
+        case(
             "P214",
             "try:\n  session \"a\"\ncatch err:\n  session \"b {err.message}\"\n",
             expect![[r#"

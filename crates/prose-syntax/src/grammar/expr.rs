@@ -78,12 +78,31 @@ fn arrow(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
     Some(m.complete(p, ARROW_EXPR))
 }
 
+/// Left binding power of comparisons.
+const COMPARE: u8 = 4;
+
+/// Whether the words between two values are `is` or `is not`, which people write for `==` and `!=`.
+fn compares_in_words(p: &Parser<'_>) -> bool {
+    let value = if p.kw(1) == NOT_KW { 2 } else { 1 };
+    p.at(IDENT) && p.text(0) == "is" && !is_line_end(p.nth(value)) && starts_expr(p.nth(value))
+}
+
+/// Takes `is` as `==` and `is not` as `!=`.
+fn compare_in_words(p: &mut Parser<'_>) {
+    let not = p.kw(1) == NOT_KW;
+    p.error(SyntaxErrorKind::ComparisonInWords { not });
+    p.bump_as(if not { NEQ } else { EQ2 });
+    if not {
+        p.bump_kw();
+    }
+}
+
 /// Left binding power of an operator.
 fn power(kw: SyntaxKind) -> Option<u8> {
     Some(match kw {
         OR_KW => 1,
         AND_KW => 2,
-        EQ2 | NEQ | LT | GT | LTEQ | GTEQ => 4,
+        EQ2 | NEQ | LT | GT | LTEQ | GTEQ => COMPARE,
         PLUS | MINUS => 5,
         _ => return None,
     })
@@ -93,12 +112,17 @@ fn power(kw: SyntaxKind) -> Option<u8> {
 fn binary(p: &mut Parser<'_>, min: u8, ctx: Ctx) -> Option<Completed> {
     let mut lhs = unary(p, ctx)?;
     loop {
-        let kw = p.kw(0);
+        let words = min < COMPARE && compares_in_words(p);
+        let kw = if words { EQ2 } else { p.kw(0) };
         let Some(power) = power(kw).filter(|it| *it > min) else {
             return Some(lhs);
         };
         let m = lhs.precede(p);
-        p.bump_kw();
+        if words {
+            compare_in_words(p);
+        } else {
+            p.bump_kw();
+        }
         if binary(p, power, ctx).is_none() {
             missing(p, "an operand", "the operator");
         }

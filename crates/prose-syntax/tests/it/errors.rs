@@ -245,3 +245,28 @@ fn prose_that_looks_like_code_stays_inside_strings() {
         ["E004"]
     );
 }
+
+/// A reader that looks at the rest of the text for each of these would not come to an end here.
+#[test]
+fn long_runs_of_openers_are_read_once() {
+    for (piece, most) in [
+        ("(", 2),
+        ("\"\"\"", 1),
+        ("**", 1),
+        ("***\nlet a = 1\n", 1),
+        ("-", 1),
+        (">", 1),
+        ("f(a:\n  session \"x\"\n", 60_000),
+        ("x = [\n", 60_000),
+        ("agent a:\n  prompt: \"\"\"\n    text\n", 60_000),
+    ] {
+        let text = piece.repeat(300_000 / piece.len());
+        let parse = parse(&text);
+        assert_eq!(parse.syntax().text(), text.as_str(), "{piece:?}");
+        assert!(
+            parse.errors().len() <= most,
+            "{piece:?}: {}",
+            parse.errors().len()
+        );
+    }
+}

@@ -135,6 +135,17 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
             let range = range.cover(word.text_range());
             Some(Fix::replace("Write `elif`", range, "elif").automatic())
         }
+        SyntaxErrorKind::ComparisonInWords { not: false } => {
+            Some(Fix::replace("Write `==`", range, "==").automatic())
+        }
+        SyntaxErrorKind::ComparisonInWords { not: true } => {
+            let word = at
+                .after(range.end())
+                .find(|it| !it.kind().is_trivia())
+                .filter(|it| it.kind() == NOT_KW)?;
+            let range = range.cover(word.text_range());
+            Some(Fix::replace("Write `!=`", range, "!=").automatic())
+        }
         SyntaxErrorKind::CatchWithoutAs => Some(Fix::replace("Add `as`", start, "as ").automatic()),
         SyntaxErrorKind::InputWithoutText => input_text(at, range.start()),
         SyntaxErrorKind::OutputColon { declares: false } => {
