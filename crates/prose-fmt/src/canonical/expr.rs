@@ -78,7 +78,12 @@ impl Writer {
             ast::Expr::Bin(it) => {
                 self.value(it.lhs(), at);
                 self.push(" ");
-                self.token(it.op_token());
+                match it.op() {
+                    // They may be written as words.
+                    Some(ast::BinOp::Eq) => self.push("=="),
+                    Some(ast::BinOp::Ne) => self.push("!="),
+                    _ => self.token(it.op_token()),
+                }
                 self.push(" ");
                 self.value(it.rhs(), at);
             }

@@ -306,15 +306,21 @@ fn words() -> Vec<Case> {
         ),
         case(
             "P223",
-            "let x = 1\nif x is 1 and x is  not 2: # why\n  session \"a\"\n",
+            "let x = 1\nif x is 1: # why\n  session \"a\"\n",
             expect![[r#"
                 -- Write `==` (automatic)
                 let x = 1
-                if x == 1 and x is  not 2: # why
+                if x == 1: # why
                   session "a"
+            "#]],
+        ),
+        case(
+            "P223",
+            "let x = 1\nif x is  not 2: # why\n  session \"a\"\n",
+            expect![[r#"
                 -- Write `!=` (automatic)
                 let x = 1
-                if x is 1 and x != 2: # why
+                if x != 2: # why
                   session "a"
             "#]],
         ),

@@ -142,7 +142,7 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
             let word = at
                 .after(range.end())
                 .find(|it| !it.kind().is_trivia())
-                .filter(|it| it.kind() == NOT_KW)?;
+                .filter(|it| it.kind() == SyntaxKind::NOT_KW)?;
             let range = range.cover(word.text_range());
             Some(Fix::replace("Write `!=`", range, "!=").automatic())
         }
