@@ -25,6 +25,11 @@ pub fn compile(path: &Path) -> Exit {
     let text = workspace.text(file);
     let parse = prose_syntax::parse(&text);
     if !errors.is_empty() || parse.has_errors() {
+        if errors.is_empty() {
+            say(
+                "error: the program has syntax errors whose codes `[lint]` turns off: turn them on to see them\n",
+            );
+        }
         say(&render_all(&workspace, errors, colour(&io::stderr())));
         return Exit::Failed;
     }
