@@ -99,8 +99,7 @@ pub type EventCallback = Box<dyn Fn(salsa::Event) + Send + Sync + 'static>;
 impl RootDatabase {
     /// An empty database.
     pub fn new(events: Option<EventCallback>) -> Self {
-        // A hundred lines: what is kept for each chunk costs little beside it, and checking it again is not noticed.
-        Self::with_chunk_size(events, 4096)
+        Self::with_chunk_size(events, ChunkMap::TARGET)
     }
 
     /// An empty database that cuts files into chunks of about so many bytes; 1 cuts between all statements of the top

@@ -21,10 +21,6 @@ use crate::{
     scan::{Scan, size},
 };
 
-/// About how many bytes a chunk has. Everything kept for each chunk costs time and memory, and a chunk is lexed, parsed and
-/// checked anew on each edit inside it: a hundred lines are a good deal less than what anybody notices.
-pub(crate) const TARGET: usize = 4096;
-
 /// Where a file is cut. There is at least one chunk; they are in order, without gaps, and cover the whole text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkMap {
@@ -58,9 +54,13 @@ pub struct Splice {
 }
 
 impl ChunkMap {
-    /// Cuts a text into chunks of about 4 KiB.
+    /// About how many bytes a chunk has. Everything kept for each chunk costs time and memory, and a chunk is lexed, parsed and
+    /// checked anew on each edit inside it: a hundred lines are a good deal less than what anybody notices.
+    pub const TARGET: usize = 4096;
+
+    /// Cuts a text into chunks of about [`ChunkMap::TARGET`] bytes.
     pub fn new(text: &str) -> Self {
-        ChunkMap::with_target(text, TARGET)
+        ChunkMap::with_target(text, ChunkMap::TARGET)
     }
 
     /// Cuts a text into chunks of about `target` bytes; 1 cuts at every legal place.
