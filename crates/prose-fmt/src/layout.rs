@@ -405,7 +405,18 @@ impl Layout<'_> {
             return self.lay(node, deeper, deeper + INDENT);
         }
         self.gaps[first as usize] = Gap::Flat;
-        self.lay(node, indent, deeper)
+        self.lay(node, indent, deeper)?;
+        // Comments below the value were in its block, which is no more.
+        let mut at = source.node(node).tokens.end;
+        while (at as usize) < source.tokens.len()
+            && source.is_comment(at)
+            && self.gaps[at as usize] == Gap::Unset
+            && !self.is_trailing(at)
+        {
+            self.gaps[at as usize] = Gap::Line { indent, blank: false };
+            at += 1;
+        }
+        Ok(())
     }
 
     /// Width of what can't be moved to another line at the start of a node.

@@ -341,10 +341,12 @@ impl Stretch {
     }
 
     fn new(scan: &Scan) -> Stretch {
+        let mut looked: Vec<(usize, Looked)> = scan.looked().collect();
+        looked.sort_unstable_by_key(|it| it.0);
         Stretch {
             from: scan.from(),
             cuts: scan.cuts().map(|it| scan.offset(it)).collect(),
-            looked: scan.looked().collect(),
+            looked,
             forced: scan.forced().map(|it| scan.offset(it)).collect(),
         }
     }

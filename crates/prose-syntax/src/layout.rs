@@ -14,7 +14,7 @@ use rowan::TextRange;
 use crate::{
     SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
-    lexer::{Lexed, range},
+    lexer::{Lexed, Looked, range},
     scan::Cut,
     text::indent_width,
 };
@@ -37,6 +37,8 @@ pub(crate) struct Layout {
     pub(crate) errors: Vec<SyntaxError>,
     /// Where the file may be cut, see [`crate::ChunkMap`].
     pub(crate) cuts: Vec<Cut>,
+    /// Brackets whose end was sought further on, as [`Lexed::looked`].
+    pub(crate) looked: Vec<(u32, Looked)>,
 }
 
 /// Lays out what was lexed. What was in `out` goes.
@@ -44,6 +46,7 @@ pub(crate) fn layout(text: &str, lexed: &Lexed, out: &mut Layout) {
     out.toks.clear();
     out.errors.clear();
     out.cuts.clear();
+    out.looked.clear();
     let mut state = State {
         text,
         lexed,
@@ -369,6 +372,7 @@ impl State<'_> {
         let mut unclosed = true;
         let mut decided = false;
         let mut line = None;
+        let mut stopped = self.lexed.len();
         for index in from..self.lexed.len() {
             if index - from >= TOKENS_AHEAD {
                 decided = true;
@@ -391,6 +395,7 @@ impl State<'_> {
             }
             let Some((innermost, _)) = open.last() else {
                 unclosed = false;
+                stopped = index;
                 break;
             };
             let first = line.take();
@@ -398,9 +403,17 @@ impl State<'_> {
                 && self.begins_statement(index, innermost == L_BRACE)
             {
                 decided = true;
+                stopped = index;
                 break;
             }
         }
+        let looked = match unclosed && !decided {
+            true => Looked::AtAll,
+            // Whether a statement begins depends on what follows its first word.
+            false => u32::try_from(self.lexed.end(stopped + 2)).map_or(Looked::AtAll, Looked::To),
+        };
+        let start = u32::try_from(self.lexed.start(outermost)).unwrap_or(u32::MAX);
+        self.out.looked.push((start, looked));
         // Where the text isn't known to its end, neither is the answer; nothing behind the bracket is used then.
         let known = !unclosed || decided || self.lexed.start(self.lexed.len()) == self.text.len();
         self.unclosed = Some((outermost, unclosed && known));

@@ -105,12 +105,13 @@ impl Scan {
         self.from + self.lexed.start(cut.raw)
     }
 
-    /// Tokens whose end was sought further on and not found: start in the whole text, and how far the lexer looked, counted from
+    /// Tokens and brackets whose end was sought further on: start in the whole text, and how far the scan looked, counted from
     /// where this begins.
     pub(crate) fn looked(&self) -> impl Iterator<Item = (usize, Looked)> + '_ {
         self.lexed
             .looked
             .iter()
+            .chain(&self.layout.looked)
             .map(|(at, to)| (self.from + *at as usize, *to))
     }
 }

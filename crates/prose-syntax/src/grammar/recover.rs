@@ -71,8 +71,10 @@ pub(super) fn headless(p: &mut Parser<'_>) -> bool {
             let statement = p.start();
             let m = p.start();
             modifier_list(p);
-            p.bump();
-            body(p, super::PLAIN);
+            // Broken modifiers may have taken the colon, and the block.
+            if p.eat(COLON) {
+                body(p, super::PLAIN);
+            }
             m.complete(p, if looping { LOOP_EXPR } else { PARALLEL_EXPR });
             statement.complete(p, EXPR_STMT);
         }

@@ -215,7 +215,8 @@ fn computed_name(p: &mut Parser<'_>) {
     p.bump();
     p.open_bracket();
     expr::expr(p, PLAIN);
-    if !p.at_closer() {
+    // At a line's end the layout has reported the unclosed bracket.
+    if !(p.at_closer() || p.at_line_end()) {
         p.unexpected("`}`");
         let m = p.start();
         while !(p.at_closer() || p.at_line_end()) {
