@@ -6,7 +6,7 @@ use prose_syntax::{
     text,
 };
 
-use super::{Columns, Writer};
+use super::{Columns, Named, Writer};
 
 impl Writer {
     pub(super) fn value(&mut self, value: Option<ast::Expr>, at: Columns) {
@@ -17,8 +17,8 @@ impl Writer {
 
     pub(super) fn expr(&mut self, expr: &ast::Expr, at: Columns) {
         match expr {
-            ast::Expr::Session(it) => self.session(&it.into(), true, at),
-            ast::Expr::Resume(it) => self.session(&it.into(), true, at),
+            ast::Expr::Session(it) => self.session(&it.into(), at),
+            ast::Expr::Resume(it) => self.session(&it.into(), at),
             ast::Expr::Do(it) => {
                 self.push("do:");
                 self.body(it.body(), at);
@@ -32,7 +32,7 @@ impl Writer {
                 self.push("parallel");
                 self.modifiers(it.modifiers(), at);
                 self.push(":");
-                self.body_of(it.body(), at, true);
+                self.body_of(it.body(), at, Named::Kept);
             }
             ast::Expr::For(it) => self.for_(it, at),
             ast::Expr::Repeat(it) => {

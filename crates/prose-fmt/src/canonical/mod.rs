@@ -4,6 +4,8 @@
 mod expr;
 mod session;
 
+use std::collections::BTreeMap;
+
 use prose_syntax::{
     Parse, SyntaxToken,
     ast::{self, HasBody, HasModifiers, HasProperties},
@@ -15,13 +17,13 @@ use crate::layout::INDENT;
 /// The canonical form of a program without syntax errors. What a broken tree lacks is missing in the form, too.
 ///
 /// Meaning is kept but for one thing that can't be seen in a run: `session name: agent` becomes
-/// `let name = session: agent`.
+/// `let name = session: agent`, unless the name is declared again beside it.
 pub fn canonical(parse: &Parse) -> String {
     let mut writer = Writer {
         out: String::new(),
         brackets: 0,
     };
-    writer.stmts(parse.tree().statements(), Columns::top(), false);
+    writer.stmts(parse.tree().statements(), Columns::top(), Named::Bound);
     if !writer.out.is_empty() {
         writer.push("\n");
     }
@@ -62,6 +64,15 @@ impl Columns {
     }
 }
 
+/// What becomes of the statement `session name: agent`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// `let name = session: agent`
+    Bound,
+    /// It stays: it is a branch, or its name is declared again beside it, which `let` may not do.
+    Kept,
+}
+
 struct Writer {
     out: String,
     /// Open brackets. Inside of them all is on one line.
@@ -90,31 +101,40 @@ impl Writer {
         self.out.extend(std::iter::repeat_n(' ', column as usize));
     }
 
-    /// Statements, each on a line of its own. `branches`: those of `parallel:`.
-    fn stmts(&mut self, stmts: impl Iterator<Item = ast::Stmt>, at: Columns, branches: bool) {
-        for stmt in stmts {
-            self.line(at.block);
-            self.stmt(&stmt, at, branches);
+    /// Statements, each on a line of its own.
+    fn stmts(&mut self, stmts: impl Iterator<Item = ast::Stmt>, at: Columns, named: Named) {
+        let stmts: Vec<ast::Stmt> = stmts.collect();
+        let mut declared: BTreeMap<String, usize> = BTreeMap::new();
+        if stmts.iter().any(|it| named_session(it).is_some()) {
+            for name in stmts.iter().flat_map(declared_by) {
+                *declared.entry(name.text()).or_default() += 1;
+            }
+        }
+        for stmt in &stmts {
+            let again = named_session(stmt)
+                .and_then(|it| it.binds())
+                .and_then(|it| declared.get(&it.text()).copied())
+                .is_some_and(|times| times > 1);
+            if self.brackets == 0 {
+                self.line(at.block);
+            } else {
+                self.push(" ");
+            }
+            self.stmt(stmt, at, if again { Named::Kept } else { named });
         }
     }
 
     fn body(&mut self, body: Option<ast::Body>, at: Columns) {
-        self.body_of(body, at, false);
+        self.body_of(body, at, Named::Bound);
     }
 
-    fn body_of(&mut self, body: Option<ast::Body>, at: Columns, branches: bool) {
+    fn body_of(&mut self, body: Option<ast::Body>, at: Columns, named: Named) {
         let Some(body) = body else { return };
-        if self.brackets == 0 {
-            self.stmts(body.statements(), at.inside(), branches);
-            return;
-        }
-        for stmt in body.statements() {
-            self.push(" ");
-            self.stmt(&stmt, at, branches);
-        }
+        let at = if self.brackets == 0 { at.inside() } else { at };
+        self.stmts(body.statements(), at, named);
     }
 
-    fn stmt(&mut self, stmt: &ast::Stmt, at: Columns, branch: bool) {
+    fn stmt(&mut self, stmt: &ast::Stmt, at: Columns, named: Named) {
         match stmt {
             ast::Stmt::Use(it) => {
                 self.push("use ");
@@ -206,7 +226,7 @@ impl Writer {
             }
             ast::Stmt::Expr(it) => {
                 if let Some(expr) = it.expr() {
-                    self.expr_stmt(&expr, at, branch);
+                    self.expr_stmt(&expr, at, named);
                 }
             }
         }
@@ -220,21 +240,16 @@ impl Writer {
         }
     }
 
-    /// A session that names its result binds it as `let` does. A branch of `parallel:` keeps its form.
-    fn expr_stmt(&mut self, expr: &ast::Expr, at: Columns, branch: bool) {
-        let session: Session = match expr {
-            ast::Expr::Session(it) if !branch => it.into(),
-            ast::Expr::Resume(it) if !branch => it.into(),
-            _ => return self.expr(expr, at),
-        };
-        match session.binds() {
-            Some(name) => {
+    fn expr_stmt(&mut self, expr: &ast::Expr, at: Columns, named: Named) {
+        let session = Session::read(expr).filter(|_| named == Named::Bound);
+        match session.and_then(|it| Some((it.binds()?, it))) {
+            Some((name, session)) => {
                 self.push("let ");
                 self.name(Some(name));
                 self.push(" = ");
-                self.session(&session, false, at);
+                self.session(&session.without_name(), at);
             }
-            None => self.session(&session, true, at),
+            None => self.expr(expr, at),
         }
     }
 
@@ -279,6 +294,28 @@ impl Writer {
         self.brackets += 1;
         write(self);
         self.brackets -= 1;
+    }
+}
+
+/// A statement that is nothing but a session with a name.
+fn named_session(stmt: &ast::Stmt) -> Option<Session> {
+    let ast::Stmt::Expr(it) = stmt else { return None };
+    Session::read(&it.expr()?).filter(|it| it.binds().is_some())
+}
+
+/// The names that a statement itself declares.
+fn declared_by(stmt: &ast::Stmt) -> Vec<ast::Name> {
+    match stmt {
+        ast::Stmt::Input(it) => it.name().into_iter().collect(),
+        ast::Stmt::Output(it) => it.name().into_iter().collect(),
+        ast::Stmt::Let(it) => match it.pattern() {
+            Some(pattern) => pattern.names().collect(),
+            None => it.name().into_iter().collect(),
+        },
+        _ => named_session(stmt)
+            .and_then(|it| it.binds())
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -46,6 +46,19 @@ impl From<&ast::ResumeExpr> for Session {
 }
 
 impl Session {
+    /// A session or resumption; `None` for other expressions.
+    pub(super) fn read(expr: &ast::Expr) -> Option<Session> {
+        match expr {
+            ast::Expr::Session(it) => Some(it.into()),
+            ast::Expr::Resume(it) => Some(it.into()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn without_name(self) -> Session {
+        Session { name: None, ..self }
+    }
+
     /// The name in `session name: agent`, which a statement binds to the result.
     pub(super) fn binds(&self) -> Option<ast::Name> {
         self.name.clone().filter(|_| self.agent.is_some())
@@ -53,15 +66,13 @@ impl Session {
 }
 
 impl Writer {
-    /// A session. `named`: its name is written with it.
-    pub(super) fn session(&mut self, it: &Session, named: bool, at: Columns) {
+    pub(super) fn session(&mut self, it: &Session, at: Columns) {
         self.push(it.word);
-        let name = it.name.clone().filter(|_| named);
-        if name.is_some() {
+        if it.name.is_some() {
             self.push(" ");
-            self.name(name.clone());
+            self.name(it.name.clone());
         }
-        if it.agent.is_some() || it.text.is_none() || name.is_some() {
+        if it.agent.is_some() || it.text.is_none() || it.name.is_some() {
             self.push(":");
         }
         if let Some(agent) = &it.agent {

@@ -75,6 +75,29 @@ session "x" -> session article: writer
 }
 
 #[test]
+fn a_name_that_is_declared_again_keeps_its_form() {
+    check(
+        r#"session a: clerk
+session a: clerk
+session b: clerk
+let { b } = x
+session c: clerk
+do:
+  session c: clerk
+"#,
+        expect![[r#"
+            session a: clerk
+            session a: clerk
+            session b: clerk
+            let { b } = x
+            let c = session: clerk
+            do:
+              let c = session: clerk
+        "#]],
+    );
+}
+
+#[test]
 fn constructs() {
     check(
         r#"if **a b c**: do f
