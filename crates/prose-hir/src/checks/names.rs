@@ -252,10 +252,22 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         Binding::Unbound => false,
     };
     if !declared {
-        let text = format!("`{name}` is not declared: write `let {name} = …`");
+        let elsewhere = resolved.binding == Binding::OtherBlock && kind.is_some_and(|it| it.declares_slot());
+        let text = if elsewhere {
+            format!(
+                "`{name}` is declared only in another block, whose variable this changes when that block is a caller: write `let {name} = …` for one of its own"
+            )
+        } else {
+            format!("`{name}` is not declared: write `let {name} = …`")
+        };
         let at = TextRange::empty(used.range.start());
         let fix = Fix::replace("Add `let`", at, "let ");
-        ctx.push(Finding::new("P243", used.range, text).fix(fix));
+        let finding = Finding::new("P243", used.range, text).fix(fix);
+        let finding = match resolved.site.filter(|_| elsewhere) {
+            Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+            None => finding,
+        };
+        ctx.push(finding);
         return;
     }
     let finding = match kind {
