@@ -1453,6 +1453,20 @@ fn modifiers() -> Vec<Case> {
         ),
         case(
             "P249",
+            "parallel (on-fail: \"ignore\", on-fail: \"continue\"):\n  session \"a\"\n  session \"b\"\n",
+            expect![[r#"
+                -- Remove the other one
+                parallel (on-fail: "continue"):
+                  session "a"
+                  session "b"
+                -- Remove this one
+                parallel (on-fail: "ignore"):
+                  session "a"
+                  session "b"
+            "#]],
+        ),
+        case(
+            "P249",
             "parallel (\"all\", count: 2):\n  session \"a\"\n  session \"b\"\n",
             expect![[r#"
                 -- Remove what is ignored

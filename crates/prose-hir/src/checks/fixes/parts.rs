@@ -28,7 +28,10 @@ pub(super) fn fixes(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Vec<Fi
         "P149" => out.extend(add_catch(at, range)),
         "P240" => out.extend(arguments(at, range)),
         "P241" => out.extend(quote_model(at, range)),
-        "P249" => out.extend(modifier(at, range)),
+        "P249" => match found.related.first() {
+            Some((_, first, _)) => out.extend(repeated_modifier(at, *first, range)),
+            None => out.extend(modifier(at, range)),
+        },
         "P258" => out.extend(property_value(at, range)),
         "P263" => out.extend(limit(at, range)),
         "P265" => out.extend(message(at, range)),
@@ -228,6 +231,18 @@ fn nulls(
     Some(Fix::replace(title, TextRange::empty(offset), text))
 }
 
+/// A modifier that is given twice.
+fn repeated_modifier(at: &At<'_>, first: TextRange, range: TextRange) -> Vec<Fix> {
+    let both = [
+        (first.checked_sub(at.start), "Remove the other one"),
+        (Some(range), "Remove this one"),
+    ];
+    let remove = |(range, title): (Option<TextRange>, &str)| {
+        remove_modifier(at, &at.node(range?.start(), &[MODIFIER])?, title)
+    };
+    both.into_iter().filter_map(remove).collect()
+}
+
 /// A modifier that is ignored, or its value.
 fn modifier(at: &At<'_>, range: TextRange) -> Vec<Fix> {
     let mut out = Vec::new();
@@ -286,12 +301,12 @@ fn modifier(at: &At<'_>, range: TextRange) -> Vec<Fix> {
         }
     }
     if owner.kind() != SESSION_EXPR {
-        out.extend(remove_modifier(at, &node));
+        out.extend(remove_modifier(at, &node, "Remove what is ignored"));
     }
     out
 }
 
-fn remove_modifier(at: &At<'_>, node: &SyntaxNode) -> Option<Fix> {
+fn remove_modifier(at: &At<'_>, node: &SyntaxNode, title: &str) -> Option<Fix> {
     let list = node.parent().filter(|it| it.kind() == MODIFIER_LIST)?;
     let all: Vec<SyntaxNode> = list.children().filter(|it| it.kind() == MODIFIER).collect();
     let index = all.iter().position(|it| it == node)?;
@@ -305,7 +320,7 @@ fn remove_modifier(at: &At<'_>, node: &SyntaxNode) -> Option<Fix> {
         let before = at.before(whole.start()).trim_end_matches([' ', '\t']);
         TextRange::new(TextSize::of(before), whole.end())
     };
-    (!at.has_comment(range)).then(|| Fix::replace("Remove what is ignored", range, ""))
+    (!at.has_comment(range)).then(|| Fix::replace(title, range, ""))
 }
 
 fn limit(at: &At<'_>, range: TextRange) -> Option<Fix> {
