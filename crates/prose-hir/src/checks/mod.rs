@@ -177,7 +177,12 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     }
     out.extend(lints::unreached(db, file));
     if !allows.is_empty() {
-        suppress::apply(file.id(db), &file.text(db), &allows, &mut out);
+        let text_around = |offset: TextSize| {
+            let index = starts.partition_point(|it| *it <= offset).checked_sub(1)?;
+            let (chunk, start) = (*chunks.get(index)?, *starts.get(index)?);
+            suppress::text_around(&queries::parse(db, chunk).root(), offset - start).map(|it| it + start)
+        };
+        suppress::apply(file.id(db), &file.text(db), &allows, text_around, &mut out);
     }
     out.sort_by_key(|it| (it.range.start(), it.range.end(), it.code));
     out.dedup();

@@ -1,7 +1,8 @@
 //! `# prose: allow CODE, …`: findings that a program silences.
 //!
-//! At the end of a line it counts for that line, on a line of its own for the next line that is no comment. The comments are
-//! found chunk by chunk; what they silence is decided for the whole file, since a comment may stand above the next chunk
+//! At the end of a line it counts for that line, on a line of its own for the next line that is no comment. A text of several
+//! lines, in which there can be no comment, is taken as a whole: what is found in it is silenced where it begins or ends. The
+//! comments are found chunk by chunk; what they silence is decided for the whole file, since a comment may stand above the next chunk
 //! and some findings belong to no chunk. What stops a program from running can't be silenced.
 
 use prose_model::codes::{self, Severity};
@@ -78,8 +79,15 @@ struct Entry {
     refused: bool,
 }
 
-/// Takes out what the comments silence and adds what is to be said about the comments. Ranges are those of the file.
-pub(super) fn apply(file: FileId, text: &str, allows: &[(TextSize, &Allow)], out: &mut Vec<Diagnostic>) {
+/// Takes out what the comments silence and adds what is to be said about the comments. Ranges are those of the file;
+/// `text_around` gives the text of a program, as a string, that an offset is in.
+pub(super) fn apply(
+    file: FileId,
+    text: &str,
+    allows: &[(TextSize, &Allow)],
+    text_around: impl Fn(TextSize) -> Option<TextRange>,
+    out: &mut Vec<Diagnostic>,
+) {
     let mut entries: Vec<Entry> = Vec::new();
     let mut by_line: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     let mut said: Vec<(Finding, Option<&'static str>)> = Vec::new();
@@ -106,18 +114,30 @@ pub(super) fn apply(file: FileId, text: &str, allows: &[(TextSize, &Allow)], out
         }
     }
     out.retain(|it| {
+        if !entries.iter().any(|entry| entry.code == it.code) {
+            return true;
+        }
         let line = line_start(text, it.range.start().into());
+        let around = text_around(it.range.start()).map(|it| {
+            (
+                line_start(text, it.start().into()),
+                line_start(text, it.end().into()),
+            )
+        });
+        let lines = [Some(line), around.map(|it| it.0), around.map(|it| it.1)];
         let mut keep = true;
-        for index in by_line.get(&line).into_iter().flatten() {
-            let entry = &mut entries[*index];
-            if entry.code != it.code {
-                continue;
-            }
-            if it.severity == Severity::Error {
-                entry.refused = true;
-            } else {
-                entry.used = true;
-                keep = false;
+        for line in lines.into_iter().flatten() {
+            for index in by_line.get(&line).into_iter().flatten() {
+                let entry = &mut entries[*index];
+                if entry.code != it.code {
+                    continue;
+                }
+                if it.severity == Severity::Error {
+                    entry.refused = true;
+                } else {
+                    entry.used = true;
+                    keep = false;
+                }
             }
         }
         keep
@@ -165,6 +185,18 @@ fn unknown(name: &str, range: TextRange) -> Finding {
             message: format!("{}: a code looks like `L404`", finding.message),
             ..finding
         },
+    }
+}
+
+/// Where the text that an offset of a program is in begins and ends. A block text's end is the line behind it, which is none of
+/// its own: it counts where its `|` stands.
+pub(super) fn text_around(root: &SyntaxNode, offset: TextSize) -> Option<TextRange> {
+    let within = root.text_range().contains(offset);
+    let token = within.then(|| root.token_at_offset(offset).right_biased())??;
+    match token.kind() {
+        SyntaxKind::TRIPLE_STRING | SyntaxKind::DISCRETION => Some(token.text_range()),
+        SyntaxKind::BLOCK_TEXT => Some(TextRange::empty(token.parent()?.text_range().start())),
+        _ => None,
     }
 }
 

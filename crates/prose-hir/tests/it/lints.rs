@@ -285,6 +285,40 @@ fn comments_reach_the_next_statement_wherever_it_stands() {
 }
 
 #[test]
+fn a_text_of_several_lines_is_silenced_as_a_whole() {
+    everything(
+        r#"
+# prose: allow P340
+session """
+  Dear {customer},
+  your {order} {left}
+"""
+session """
+  Dear {customer}
+""" # prose: allow P340
+agent w:
+  # prose: allow P340, P210
+  prompt: |
+    Dear {customer},
+    your {order}
+  model: opus # prose: allow P340
+#                            ^^^^ P345
+if ***
+  the {thing}
+***: # prose: allow P340
+  session: w
+session """
+  Dear {customer}
+#       ^^^^^^^^ P340
+  # prose: allow P340
+  your {order}
+#       ^^^^^ P340
+"""
+"#,
+    );
+}
+
+#[test]
 fn errors_can_not_be_silenced() {
     everything("# prose: allow E007\n#              ^^^^ P346\nsession: nobody\n#        ^^^^^^ E007\n");
     // A wrong value at a code that is an error elsewhere.
