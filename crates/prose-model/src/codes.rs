@@ -204,6 +204,7 @@ codes! {
     P266 Warning "Number of rounds that makes no sense"
     P267 Warning "More successes wanted than there are branches"
     P268 Warning "Unusually many retries"
+    P269 Warning Offered "Text as a condition"
     P301 Hint Automatic "Discretion over several lines"
     P302 Hint "Name with letters beyond ASCII"
     P303 Hint "Name is also a keyword"

@@ -76,6 +76,11 @@ pub enum SyntaxErrorKind {
         /// What would be right.
         expected: &'static str,
     },
+    /// `value.name(…)`: values have nothing that can be called.
+    CallOfField {
+        /// What is called.
+        name: String,
+    },
     /// A word at a statement's start that begins none.
     NotAStatement {
         /// The word.
@@ -286,6 +291,7 @@ impl SyntaxErrorKind {
             UnknownEscape(_) => "E002",
             SessionWithoutPrompt { .. } => "E003",
             UnexpectedToken { .. }
+            | CallOfField { .. }
             | NotAStatement { .. }
             | BraceBlock
             | WrongOperator { .. }
@@ -409,6 +415,10 @@ impl fmt::Display for SyntaxErrorKind {
                     "`{word}` needs a prompt or an agent: `{word} \"…\"` or `{word}: agent`"
                 )
             }
+            CallOfField { name } => write!(
+                f,
+                "values have nothing to call: blocks, those of used files too, go by their own name: `do {name}(…)`"
+            ),
             UnexpectedToken { found, expected } => write!(f, "unexpected {found}, expected {expected}"),
             NotAStatement {
                 word,

@@ -316,7 +316,9 @@ pub fn construct_word(kind: ConstructKind) -> &'static str {
 /// What there is to say about a construct beside its word.
 pub fn construct_subject(kind: ConstructKind, total: Option<u32>, condition: Option<&str>) -> String {
     match (condition, total) {
-        (Some(condition), _) => format!("**{}**", one_line(condition, 60)),
+        // A choice's criteria come without their stars, a loop's condition as it is written.
+        (Some(criteria), _) if kind == ConstructKind::Choice => format!("**{}**", one_line(criteria, 60)),
+        (Some(condition), _) => one_line(condition, 60),
         (None, Some(1)) => match kind {
             ConstructKind::Parallel => "1 branch".to_owned(),
             _ => "1 item".to_owned(),

@@ -116,7 +116,9 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             mods.iter()
                 .for_each(|it| unknown_modifier(ctx, it, "no modifier"));
         }
+        ExprKind::If { arms, .. } => arms.iter().for_each(|(cond, _)| unjudged(ctx, cond)),
         ExprKind::Loop(inner) => {
+            inner.cond.iter().for_each(|it| unjudged(ctx, it));
             repeated_modifiers(ctx, &inner.mods);
             for modifier in &inner.mods {
                 match modifier.name.as_ref().map(|it| it.name.as_str()) {
@@ -252,6 +254,24 @@ fn rounds(ctx: &mut Context<'_>, count: &Expr) {
         _ => return,
     };
     ctx.push(Finding::new("P266", count.range, text));
+}
+
+/// A text where a judge was meant to be asked.
+fn unjudged(ctx: &mut Context<'_>, cond: &Expr) {
+    let ExprKind::Text(text) = &cond.kind else { return };
+    let message = "a text in quotes is never judged: write the condition between `**`";
+    let finding = Finding::new("P269", cond.range, message);
+    let edges = [
+        TextRange::new(text.range.start(), text.content.start()),
+        TextRange::new(text.content.end(), text.range.end()),
+    ];
+    let stars = if edges[0].len() == prose_syntax::TextSize::of('"') {
+        "**"
+    } else {
+        "***"
+    };
+    let edits = edges.map(|it| (it, stars.to_owned())).to_vec();
+    ctx.push(finding.fix(Fix::new("Put it between asterisks", edits)));
 }
 
 /// Whether a loop's body can leave the loop.

@@ -305,6 +305,15 @@ fn words() -> Vec<Case> {
             "#]],
         ),
         case(
+            "P269",
+            "if \"the draft is good\": # why\n  session \"a\"\n",
+            expect![[r#"
+                -- Put it between asterisks
+                if **the draft is good**: # why
+                  session "a"
+            "#]],
+        ),
+        case(
             "P223",
             "let x = 1\nif x is 1: # why\n  session \"a\"\n",
             expect![[r#"

@@ -156,6 +156,7 @@ fn unary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
 /// A value followed by `.field`, `[index]`, `(args)`; these touch what they belong to.
 fn postfix(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
     let mut lhs = primary(p, ctx)?;
+    let mut field = None;
     loop {
         let touches = p.touches(0);
         match p.current() {
@@ -163,8 +164,10 @@ fn postfix(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
                 let m = lhs.precede(p);
                 p.bump();
                 if p.at(IDENT) {
+                    field = Some((p.text(0), p.range()));
                     bare_name(p);
                 } else {
+                    field = None;
                     p.expected("a field's name", "`.`");
                     if p.at(NUMBER) {
                         let m = p.start();
@@ -188,6 +191,10 @@ fn postfix(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
                 if matches!(lhs.kind, NAME_REF | FIELD_EXPR)
                     && (touches || (!ctx.header && p.nth(1) == IDENT && p.nth(2) == COLON)) =>
             {
+                if let Some((name, range)) = field.take().filter(|_| lhs.kind == FIELD_EXPR) {
+                    let name = name.to_owned();
+                    p.error_at(SyntaxErrorKind::CallOfField { name }, range);
+                }
                 let m = lhs.precede(p);
                 arg_list(p);
                 lhs = m.complete(p, CALL_EXPR);

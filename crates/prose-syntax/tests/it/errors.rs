@@ -137,6 +137,16 @@ fn one_bad_statement_damages_no_neighbour() {
 }
 
 #[test]
+fn calls_of_values_are_errors() {
+    for text in ["do h.judge(\"x\")\n", "let v = r.f(1)\n", "f(1).g(2)\n"] {
+        let parse = parse(text);
+        let errors: Vec<_> = parse.errors().iter().map(|it| it.to_string()).collect();
+        assert_eq!(errors.len(), 1, "{text}: {errors:?}");
+        assert!(errors[0].contains("by their own name"), "{errors:?}");
+    }
+}
+
+#[test]
 fn messages_name_a_way_out() {
     check(
         "ask \"x\"\nwhile **a b c**:\n  do f\nsesion \"x\"\nsession \"a\\q\"\nif a = b:\n  do f\nfrobnicate the widget\n",
