@@ -207,11 +207,27 @@ impl RootDatabase {
                 .get(index + 1)
                 .map_or(new_text.len(), |it| usize::from(*it))
         };
-        let mut old = old_chunks[splice.old.clone()].iter().copied();
+        let piece = |index: usize| &new_text[usize::from(starts[index])..end(index)];
+        let old = &old_chunks[splice.old.clone()];
+        // Chunks by which others know where a name is declared are best kept: those behind what was written or deleted at
+        // the beginning of the first, those before it otherwise.
+        let (more, fewer) =
+            match old.len() != splice.new.len() && self.ends_like(old, splice.new.clone().map(piece)) {
+                true => (
+                    splice.new.len().saturating_sub(old.len()),
+                    old.len().saturating_sub(splice.new.len()),
+                ),
+                false => (0, 0),
+            };
+        let kept = old[fewer..].iter().take(splice.new.len()).copied();
+        let mut spare: Vec<Chunk> = old[..fewer].to_vec();
+        spare.extend(old[fewer..].iter().skip(splice.new.len()));
+        let mut kept = std::iter::repeat_n(None, more).chain(kept.map(Some));
         let mut fresh = Vec::with_capacity(splice.new.len());
         for index in splice.new.clone() {
-            let text = &new_text[usize::from(starts[index])..end(index)];
-            let used = old.next().or_else(|| Arc::make_mut(&mut self.spare).pop());
+            let text = piece(index);
+            let used = kept.next().flatten();
+            let used = used.or_else(|| Arc::make_mut(&mut self.spare).pop());
             let chunk = match used {
                 Some(chunk) => {
                     if chunk.text(self) != text {
@@ -226,7 +242,7 @@ impl RootDatabase {
             };
             fresh.push(chunk);
         }
-        Arc::make_mut(&mut self.spare).extend(old);
+        Arc::make_mut(&mut self.spare).extend(spare);
         if old_chunks[splice.old.clone()] != *fresh {
             let chunks: Arc<[Chunk]> = old_chunks[..splice.old.start]
                 .iter()
@@ -239,6 +255,26 @@ impl RootDatabase {
         if *file.starts(self) != *starts {
             file.set_starts(self).to(starts);
         }
+    }
+}
+
+impl RootDatabase {
+    /// Whether chunks have more in common at their end with what replaces them than at their beginning.
+    fn ends_like<'a>(
+        &self,
+        old: &[Chunk],
+        mut new: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    ) -> bool {
+        let (Some(first), Some(last)) = (old.first(), old.last()) else {
+            return false;
+        };
+        let (Some(new_first), Some(new_last)) = (new.clone().next(), new.next_back()) else {
+            return false;
+        };
+        let same = |it: &(u8, u8)| it.0 == it.1;
+        let front = first.text(self).bytes().zip(new_first.bytes());
+        let back = last.text(self).bytes().rev().zip(new_last.bytes().rev());
+        back.take_while(same).count() > front.take_while(same).count()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the checks report.
 
+use prose_model::Name;
 use prose_model::codes::Severity;
 use prose_syntax::TextRange;
 
@@ -117,12 +118,12 @@ pub(crate) struct Finding {
 }
 
 /// A place in this or another chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A range in the same chunk.
     Here(TextRange),
-    /// A definition in some chunk of a file, by its number there.
-    Def(crate::SourceFile, usize, u32),
+    /// A definition in another chunk: which of those of a name.
+    Def(crate::Chunk, Name, u32),
 }
 
 impl Finding {

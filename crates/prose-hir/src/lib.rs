@@ -24,6 +24,7 @@ mod scopes;
 mod semantic;
 mod symbols;
 mod vars;
+mod view;
 
 pub use checks::{diagnostics, fix_all, fix_code, fixes};
 pub use db::{

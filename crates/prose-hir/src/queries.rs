@@ -6,11 +6,12 @@ use prose_model::Name;
 use prose_syntax::{LineIndex, Parse, SyntaxNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::checks::Checked;
+use crate::checks::{Among, Checked};
 use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
 use crate::scopes::{RefKind, Scopes};
 use crate::symbols::{Declarations, FileSymbols, ProgramScope, Site, Usage};
+use crate::view::{ChunkView, Seen};
 use crate::{Chunk, Db, SourceFile};
 
 /// A parse that is equal only to itself: comparing trees costs as much as parsing.
@@ -69,6 +70,12 @@ pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
     ))
 }
 
+/// Where each chunk of a file stands.
+#[salsa::tracked]
+pub(crate) fn positions(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Chunk, u32>> {
+    Arc::new(file.chunks(db).iter().copied().zip(0u32..).collect())
+}
+
 /// The names a chunk uses.
 #[salsa::tracked]
 pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<[Usage]> {
@@ -95,6 +102,66 @@ pub(crate) fn file_symbols(db: &dyn Db, file: SourceFile) -> Arc<FileSymbols> {
 #[salsa::tracked]
 pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> {
     Arc::new(crate::symbols::program_scope(db, file))
+}
+
+/// The names that a chunk uses or declares, sorted.
+#[salsa::tracked]
+pub(crate) fn names(db: &dyn Db, chunk: Chunk) -> Arc<[Name]> {
+    crate::view::names(db, chunk)
+}
+
+/// What the checks of a chunk look at outside of it.
+#[salsa::tracked]
+pub(crate) fn view(db: &dyn Db, chunk: Chunk) -> Option<Arc<ChunkView>> {
+    crate::view::view(db, chunk.file(db), chunk).map(Arc::new)
+}
+
+/// What a name means to a chunk that does not have it.
+#[salsa::tracked]
+pub(crate) fn seen(db: &dyn Db, chunk: Chunk, name: Name) -> Arc<Seen> {
+    Arc::new(crate::view::seen(db, chunk, name))
+}
+
+/// The name of a table that was probably meant by a word. Asked only for words that mean nothing.
+#[salsa::tracked]
+pub(crate) fn meant(db: &dyn Db, file: SourceFile, word: Name, among: Among) -> Option<Name> {
+    crate::checks::meant(program_scope(db, file), &word, among)
+}
+
+/// The names of variables into which one edit makes a word, or by which it may have been meant. Likewise.
+#[salsa::tracked]
+pub(crate) fn like(db: &dyn Db, file: SourceFile, word: Name, one_edit: bool) -> Arc<[Name]> {
+    crate::checks::like(program_scope(db, file), &word, one_edit).into()
+}
+
+/// What skills are known by in a file: names, aliases, and paths without what they begin with.
+#[salsa::tracked]
+pub(crate) fn known_skills(db: &dyn Db, file: SourceFile) -> Arc<FxHashSet<String>> {
+    let symbols = file_symbols(db, file);
+    let mut out = symbols.skills.clone();
+    for (alias, import) in &symbols.imports {
+        out.insert(alias.to_string());
+        out.insert(import.target.clone());
+        out.insert(import.target.trim_start_matches('@').to_owned());
+    }
+    Arc::new(out)
+}
+
+/// The program whose result a variable holds wherever it can be read: its name and target.
+#[salsa::tracked]
+pub(crate) fn held(db: &dyn Db, file: SourceFile, name: Name) -> Option<(Name, String)> {
+    crate::checks::held(file_symbols(db, file), &name)
+}
+
+/// Whether a session or `resume` of an agent stands in an earlier chunk, and whether any session in the file starts it afresh.
+#[salsa::tracked]
+pub(crate) fn memory(db: &dyn Db, chunk: Chunk, agent: Name) -> (bool, bool) {
+    let file = chunk.file(db);
+    let Some((first, starts)) = memories(db, file).get(&agent).copied() else {
+        return (false, false);
+    };
+    let at = positions(db, file).get(&chunk).copied();
+    (at.is_some_and(|at| first < at), starts)
 }
 
 /// The findings of a chunk as part of its file.

@@ -5,10 +5,11 @@
 
 use prose_model::Name;
 
-use crate::SourceFile;
 use crate::scopes::{DefKind, DefsOfName, FrameKind, ROOT, Ref, RefKind, Scopes, Sort};
-use crate::symbols::{ProgramScope, Site};
+use crate::symbols::Site;
 use crate::vars::{VarEntry, VarPlace, Vars, first_after, last_before};
+use crate::view::Names;
+use crate::{Chunk, SourceFile};
 
 /// How sure it is that the name has a value when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +49,7 @@ pub(crate) enum Slot {
     /// A variable of the top level.
     Root(SourceFile, Name),
     /// A variable of a block or iteration: chunk and frame.
-    Frame(SourceFile, u32, u32, Name),
+    Frame(SourceFile, Chunk, u32, Name),
     /// A variable of a construct.
     Scoped(Site),
 }
@@ -56,9 +57,11 @@ pub(crate) enum Slot {
 /// A chunk in its file.
 pub(crate) struct Resolver<'a> {
     pub file: SourceFile,
-    pub chunk: u32,
+    pub chunk: Chunk,
+    /// Its position, in the terms of `program`.
+    pub at: u32,
     pub scopes: &'a Scopes,
-    pub program: &'a ProgramScope,
+    pub program: &'a dyn Names,
 }
 
 impl Resolver<'_> {
@@ -67,6 +70,7 @@ impl Resolver<'_> {
             file: self.file,
             chunk: self.chunk,
             def,
+            nth: 0,
         }
     }
 
@@ -121,15 +125,14 @@ impl Resolver<'_> {
         // Own frame, then the frames around it.
         let frames = || scopes.frames_from(scopes.frame_of(scope));
         let own = scopes.defs_of(name);
-        let vars = self.program.own.vars.get(name);
+        let vars = self.program.vars(name);
         let outermost = scopes.outermost_frame(scope);
         let at_top = *outermost == FrameKind::Root;
         for frame in frames() {
             // Statements of the top level stand in several chunks, and it must not matter in which.
             let before = vars.filter(|_| frame == ROOT);
             let found = own.and_then(|own| self.sure_in_frame(own, frame, scope, seq));
-            let earlier =
-                |list: &'_ [VarEntry]| last_before(list, self.chunk).map(|it| at(Binding::Sure, it));
+            let earlier = |list: &'_ [VarEntry]| last_before(list, self.at).map(|it| at(Binding::Sure, it));
             let here = |sort: Sort| {
                 let (_, def) = found.filter(|it| it.0 <= sort)?;
                 Some(self.found(Binding::Sure, def))
@@ -179,7 +182,7 @@ impl Resolver<'_> {
                     elsewhere: true,
                     ..at(Binding::OtherBlock, entry)
                 }),
-                None if self.program.foreign.contains(name) => best.keep(Resolved {
+                None if self.program.is_foreign(name) => best.keep(Resolved {
                     binding: Binding::OtherBlock,
                     site: None,
                     kind: None,
@@ -199,7 +202,7 @@ impl Resolver<'_> {
         };
         if resolved.binding == Binding::Later
             && let FrameKind::Block(block) = outermost
-            && self.program.own.recursive.contains(block)
+            && self.program.is_recursive(block)
         {
             // A deeper call sees what its caller has declared by then.
             resolved.binding = Binding::OtherBlock;
@@ -216,7 +219,7 @@ impl Resolver<'_> {
             let top = scopes.ancestors_in(frame, scope).last().unwrap_or(ROOT);
             let (from, to) = scopes.scope(top).seqs;
             let before = |seq| scopes.defs.partition_point(|it| it.seq <= seq) as u32;
-            (self.chunk, before(from))..(self.chunk, before(to))
+            (self.at, before(from))..(self.at, before(to))
         });
         let other = |list: &'a [VarEntry]| match &own {
             None => list.first(),
@@ -279,7 +282,7 @@ impl Resolver<'_> {
             Some(self.found(Binding::AfterLoop, def))
         };
         let earlier = |lists: [&'_ [VarEntry]; 2]| {
-            let entries = lists.into_iter().filter_map(|list| last_before(list, self.chunk));
+            let entries = lists.into_iter().filter_map(|list| last_before(list, self.at));
             Some(at(Binding::AfterLoop, entries.max_by_key(|it| it.order())?))
         };
         let found = over(&[Sort::Scoped, Sort::Declared])
@@ -314,7 +317,7 @@ impl Resolver<'_> {
                     Sort::Assigned => [vars.at(VarPlace::Assigned), vars.at(VarPlace::HiddenAssigned)],
                     _ => [vars.at(VarPlace::Declared), vars.at(VarPlace::Hidden)],
                 };
-                let after = lists.into_iter().filter_map(|list| first_after(list, self.chunk));
+                let after = lists.into_iter().filter_map(|list| first_after(list, self.at));
                 if let Some(entry) = after.min_by_key(|it| it.order()) {
                     best.keep(at(Binding::Later, entry));
                 }
@@ -368,12 +371,7 @@ impl Resolver<'_> {
             let def = self.scopes.def(site.def);
             return Some(self.frame_slot(def.scope, name));
         }
-        let root = self
-            .program
-            .own
-            .vars
-            .get(name)
-            .is_some_and(|vars| vars.has_root(site));
+        let root = self.program.has_root(name, site);
         root.then(|| Slot::Root(site.file, name.clone()))
     }
 }

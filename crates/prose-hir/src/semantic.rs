@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use crate::resolve::{Binding, Resolved, Resolver, Slot};
 use crate::scopes::{DefKind, FrameKind, RefKind, Scopes};
 use crate::symbols::{ProgramScope, Site};
-use crate::{Db, FileId, FileState, RootDatabase, SourceFile, chunk_at, queries};
+use crate::view::Names;
+use crate::{Chunk, Db, FileId, FileState, RootDatabase, SourceFile, chunk_at, queries};
 
 /// A declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +91,9 @@ pub struct ProgramContract {
 /// A chunk with everything about its names.
 struct View {
     file: SourceFile,
-    chunk: u32,
+    chunk: Chunk,
+    /// Its position in the file.
+    at: u32,
     start: TextSize,
     scopes: Arc<Scopes>,
     program: Arc<ProgramScope>,
@@ -102,7 +105,8 @@ impl View {
         let start = *file.starts(db).get(index)?;
         Some(View {
             file,
-            chunk: index as u32,
+            chunk,
+            at: index as u32,
             start,
             scopes: queries::scopes(db, chunk).clone(),
             program: queries::program_scope(db, file).clone(),
@@ -113,8 +117,9 @@ impl View {
         Resolver {
             file: self.file,
             chunk: self.chunk,
+            at: self.at,
             scopes: &self.scopes,
-            program: &self.program,
+            program: &*self.program,
         }
     }
 
@@ -136,13 +141,15 @@ impl View {
                 file: self.file,
                 chunk: self.chunk,
                 def,
+                nth: 0,
             },
         })
     }
 }
 
 fn definition_of(db: &dyn Db, site: Site) -> Option<Definition> {
-    View::new(db, site.file, site.chunk as usize)?.definition(db, site.def)
+    let index = *queries::positions(db, site.file).get(&site.chunk)?;
+    View::new(db, site.file, index as usize)?.definition(db, site.def)
 }
 
 fn views(db: &dyn Db, file: SourceFile) -> impl Iterator<Item = View> + '_ {
@@ -219,6 +226,7 @@ pub fn definitions(db: &dyn Db, file: SourceFile) -> Vec<Definition> {
                         file: view.file,
                         chunk: view.chunk,
                         def: index as u32,
+                        nth: 0,
                     };
                     resolved.binding != Binding::Sure || resolved.site == Some(own)
                 }
@@ -415,7 +423,7 @@ pub fn contract(db: &dyn Db, file: SourceFile) -> ProgramContract {
 pub fn block_params(db: &dyn Db, file: SourceFile, block: &str) -> Option<Vec<Name>> {
     queries::program_scope(db, file)
         .block(block)
-        .map(|it| it.params.clone())
+        .map(|it| it.params.to_vec())
 }
 
 /// The targets of the file's `use` statements, as written, each once.

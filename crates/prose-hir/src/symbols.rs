@@ -31,6 +31,10 @@ pub(crate) struct Declarations {
     pub empty: bool,
     /// The statement of the top level after which none is reached.
     pub leaves: Option<u32>,
+    /// Whether any statement runs, also without asking for anything.
+    pub steps: bool,
+    /// Whether one does after the statement after which none is reached.
+    pub steps_after: bool,
     /// Whether an error of the parser may have cost it declarations or uses.
     pub broken: bool,
     /// Whether the top level may end with `output EXPR`, so that its result may be anything.
@@ -43,6 +47,8 @@ pub(crate) struct Declarations {
     pub wanted_skills: Vec<String>,
     /// Variables that are bound to what a call gives, or to other variables.
     pub held: Box<[(Name, Holds)]>,
+    /// For each definition how many of its name come before it in the chunk.
+    pub nths: Box<[u32]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +65,7 @@ pub(crate) struct AgentSig {
 pub(crate) struct BlockSig {
     pub name: Name,
     pub def: u32,
-    pub params: Vec<Name>,
+    pub params: Arc<[Name]>,
     pub calls: Box<[Name]>,
 }
 
@@ -126,6 +132,9 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         in_block: false,
     };
     items.stmts(&body.stmts);
+    // Where the judge is last asked in each frame; the places are in order.
+    let judged = scopes.judged.iter().map(|it| (frame_around(scopes, it.1), it.0));
+    let last_judged: FxHashMap<u32, u32> = judged.collect();
     let mut outputs = FxHashSet::default();
     for (index, def) in (0u32..).zip(&scopes.defs) {
         if def.kind.is_global() {
@@ -155,7 +164,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             place,
             direct: in_root && def.scope == ROOT,
             promotes: def.promotes,
-            valued: match is_judged(scopes, def) {
+            valued: match is_judged(scopes, &last_judged, def) {
                 true => Valued::Yes,
                 false => def.valued,
             },
@@ -170,8 +179,19 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
     }
     pauses(body, &mut out);
     out.held = scopes.held.clone();
+    let mut met: FxHashMap<&Name, u32> = FxHashMap::default();
+    let nths = scopes.defs.iter().map(|def| {
+        let count = met.entry(&def.name).or_default();
+        *count += 1;
+        *count - 1
+    });
+    out.nths = nths.collect();
     out.empty = body.stmts.is_empty();
-    out.leaves = crate::checks::lints::leaving(&body.stmts).map(|it| it as u32);
+    let leaves = crate::checks::lints::leaving(&body.stmts);
+    out.leaves = leaves.map(|it| it as u32);
+    let steps = |list: &[Stmt]| list.iter().any(|it| matches!(it.kind, StmtKind::Expr(_)));
+    out.steps = steps(&body.stmts);
+    out.steps_after = leaves.is_some_and(|it| steps(&body.stmts[it + 1..]));
     let is_error = |it: &prose_syntax::SyntaxError| it.severity() == prose_model::codes::Severity::Error;
     out.broken = body.errors.iter().any(is_error);
     out.runs = body
@@ -224,18 +244,15 @@ fn frame_around(scopes: &Scopes, scope: u32) -> u32 {
 }
 
 /// Whether the judge is asked, in the same block of this chunk, when a variable may be in sight.
-fn is_judged(scopes: &Scopes, def: &Def) -> bool {
-    if scopes.judged.is_empty() {
+fn is_judged(scopes: &Scopes, last_judged: &FxHashMap<u32, u32>, def: &Def) -> bool {
+    if last_judged.is_empty() {
         return false;
     }
     let frame = frame_around(scopes, def.scope);
-    let after = match scopes.ancestors(def.scope).any(|it| scopes.scope(it).looped) {
-        true => 0,
-        false => scopes.judged.partition_point(|it| it.0 < def.seq),
+    let Some(last) = last_judged.get(&frame) else {
+        return false;
     };
-    scopes.judged[after..]
-        .iter()
-        .any(|it| frame_around(scopes, it.1) == frame)
+    *last >= def.seq || scopes.ancestors(def.scope).any(|it| scopes.scope(it).looped)
 }
 
 /// Notes which inputs do more than give a value: those that do not begin the program make it wait.
@@ -456,12 +473,28 @@ pub(crate) fn runs(expr: &Expr) -> bool {
     }
 }
 
-/// A definition: a file, a chunk by its position, and the definition's number there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A definition: a file, a chunk, and the definition's number there.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
     pub file: SourceFile,
-    pub chunk: u32,
+    pub chunk: Chunk,
     pub def: u32,
+    /// How many definitions of the same name come before it in the chunk. Follows from the rest, and stays what it is when
+    /// other names are declared.
+    pub nth: u32,
+}
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Self) -> bool {
+        (self.file, self.chunk, self.def) == (other.file, other.chunk, other.def)
+    }
+}
+impl Eq for Site {}
+
+impl std::hash::Hash for Site {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.file, self.chunk, self.def).hash(state);
+    }
 }
 
 /// An agent with its place.
@@ -478,8 +511,7 @@ pub(crate) struct AgentEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
     pub site: Site,
-    pub params: Vec<Name>,
-    pub calls: Box<[Name]>,
+    pub params: Arc<[Name]>,
 }
 
 /// An import with its place.
@@ -501,6 +533,16 @@ pub(crate) struct Clash {
     pub first_kind: DefKind,
 }
 
+/// Statements of the top level that are never reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreached {
+    /// The one after which none is: its chunk, its position there.
+    pub after: (Chunk, u32),
+    /// The first chunk and the last with one that would run.
+    pub first: Chunk,
+    pub last: Chunk,
+}
+
 /// What one file declares.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileSymbols {
@@ -512,20 +554,21 @@ pub(crate) struct FileSymbols {
     pub skills: FxHashSet<String>,
     pub vars: VarTable,
     /// By the chunk of the later declaration.
-    pub clashes: FxHashMap<u32, Vec<Clash>>,
-    /// Uses of a target already used, by the later's chunk: (later, first).
-    pub repeated_targets: FxHashMap<u32, Vec<(Site, Site)>>,
+    pub clashes: FxHashMap<Chunk, Vec<Clash>>,
+    /// Uses of a target already used, by the later's chunk: (later, first), the name of the first.
+    pub repeated_targets: FxHashMap<Chunk, Vec<(Site, Site, Name)>>,
     pub inputs: Vec<InputSig>,
     pub outputs: Vec<Name>,
-    pub positions: FxHashMap<Chunk, u32>,
+    /// Where each chunk stands.
+    pub positions: Arc<FxHashMap<Chunk, u32>>,
     /// Blocks that can call themselves, directly or through others.
     pub recursive: FxHashSet<Name>,
     /// The first chunk that runs anything.
     pub first_run: Option<u32>,
     /// The last chunk with a statement.
     pub last: u32,
-    /// The statement of the top level after which none is reached: chunk, position in it.
-    pub leaves: Option<(u32, u32)>,
+    /// Statements of the top level that are never reached.
+    pub unreached: Option<Unreached>,
     /// Whether the top level may end with `output EXPR`.
     pub returns: bool,
     /// The last chunk whose top level asks the judge.
@@ -562,27 +605,41 @@ fn in_order(sig: &Declarations) -> Vec<Declared<'_>> {
 
 /// Puts the signatures of a file's chunks together.
 pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
-    let mut out = FileSymbols::default();
+    let mut out = FileSymbols {
+        positions: crate::queries::positions(db, file).clone(),
+        ..FileSymbols::default()
+    };
+    let mut calls: FxHashMap<&Name, &[Name]> = FxHashMap::default();
+    let mut leaving: Option<(Chunk, u32)> = None;
+    let mut unreached: Option<(Chunk, Chunk)> = None;
     let mut first_direct: FxHashMap<&Name, (Site, DefKind)> = FxHashMap::default();
-    let mut first_target: FxHashMap<&str, Site> = FxHashMap::default();
+    let mut first_target: FxHashMap<&str, (Site, &Name)> = FxHashMap::default();
     let mut outputs = FxHashSet::default();
     let mut vars: Vec<(&Name, VarEntry)> = Vec::new();
     for (index, chunk) in file.chunks(db).iter().enumerate() {
-        let at = |def| Site {
-            file,
-            chunk: index as u32,
-            def,
-        };
-        out.positions.insert(*chunk, index as u32);
         let sig = crate::queries::declarations(db, *chunk);
+        let at = |def: u32| Site {
+            file,
+            chunk: *chunk,
+            def,
+            nth: sig.nths.get(def as usize).copied().unwrap_or_default(),
+        };
         if sig.runs && out.first_run.is_none() {
             out.first_run = Some(index as u32);
         }
         if !sig.empty {
             out.last = index as u32;
         }
-        if out.leaves.is_none() {
-            out.leaves = sig.leaves.map(|it| (index as u32, it));
+        match (&mut leaving, sig.leaves) {
+            (None, None) => {}
+            (None, Some(stmt)) => {
+                leaving = Some((*chunk, stmt));
+                if sig.steps_after {
+                    unreached = Some((*chunk, *chunk));
+                }
+            }
+            (Some(_), _) if sig.steps => unreached = Some((unreached.map_or(*chunk, |it| it.0), *chunk)),
+            (Some(_), _) => {}
         }
         if sig.judges {
             out.last_judge = Some(index as u32);
@@ -609,8 +666,8 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     let entry = BlockEntry {
                         site,
                         params: it.params.clone(),
-                        calls: it.calls.clone(),
                     };
+                    calls.entry(&it.name).or_insert(&it.calls);
                     declare_global(&mut out, &it.name, DefKind::Block, site);
                     out.blocks.entry(it.name.clone()).or_insert(entry);
                 }
@@ -619,13 +676,13 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     out.targets.push((it.target.clone(), site));
                     if let Some(site) = site {
                         match first_target.get(it.target.as_str()) {
-                            Some(first) => out
+                            Some((first, name)) => out
                                 .repeated_targets
                                 .entry(site.chunk)
                                 .or_default()
-                                .push((site, *first)),
+                                .push((site, *first, (*name).clone())),
                             None => {
-                                first_target.insert(&it.target, site);
+                                first_target.insert(&it.target, (site, &it.name));
                                 declare_global(&mut out, &it.name, DefKind::Import, site);
                             }
                         }
@@ -668,6 +725,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                 &it.name,
                 VarEntry {
                     site,
+                    at: index as u32,
                     kind: it.kind,
                     place: it.place,
                     direct: it.direct,
@@ -683,8 +741,11 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
             out.held.extend(sig.held.iter().cloned());
         }
     }
+    if let (Some(after), Some((first, last))) = (leaving, unreached) {
+        out.unreached = Some(Unreached { after, first, last });
+    }
     out.vars = VarTable::new(vars);
-    out.recursive = recursive(&out.blocks);
+    out.recursive = recursive(&calls);
     out
 }
 
@@ -707,7 +768,7 @@ fn declare_global(out: &mut FileSymbols, name: &Name, kind: DefKind, site: Site)
 }
 
 /// The blocks on a cycle of calls.
-fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
+fn recursive(calls_of: &FxHashMap<&Name, &[Name]>) -> FxHashSet<Name> {
     // Strongly connected components (Tarjan), without recursion: a chain of calls can be as long as the file.
     #[derive(Clone, Copy)]
     struct Seen {
@@ -718,7 +779,7 @@ fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
     let mut out = FxHashSet::default();
     let mut seen: FxHashMap<&Name, Seen> = FxHashMap::default();
     let mut open: Vec<&Name> = Vec::new();
-    for root in blocks.keys() {
+    for root in calls_of.keys().copied() {
         if seen.contains_key(root) {
             continue;
         }
@@ -734,7 +795,7 @@ fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
                 };
                 seen.insert(name, fresh);
                 open.push(name);
-                path.push((name, blocks[name].calls.iter()));
+                path.push((name, calls_of[name].iter()));
             }
             let Some((name, calls)) = path.last_mut() else {
                 break;
@@ -750,7 +811,7 @@ fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
                 }
                 if done.low == done.number {
                     let from = open.iter().rposition(|it| *it == name).unwrap_or(0);
-                    let cycle = open.len() - from > 1 || blocks[name].calls.contains(name);
+                    let cycle = open.len() - from > 1 || calls_of[name].contains(name);
                     for member in open.drain(from..) {
                         if let Some(it) = seen.get_mut(member) {
                             it.open = false;
@@ -762,13 +823,13 @@ fn recursive(blocks: &FxHashMap<Name, BlockEntry>) -> FxHashSet<Name> {
                 }
                 continue;
             };
-            match (seen.get(called).copied(), blocks.get_key_value(called)) {
+            match (seen.get(called).copied(), calls_of.get_key_value(called)) {
                 (Some(it), _) if it.open => {
                     if let Some(caller) = seen.get_mut(name) {
                         caller.low = caller.low.min(it.number);
                     }
                 }
-                (None, Some((called, _))) => next = Some(called),
+                (None, Some((called, _))) => next = Some(*called),
                 _ => {}
             }
         }
@@ -794,22 +855,6 @@ pub(crate) struct ProgramScope {
     pub cycle: Option<String>,
     /// A local file that is used, here or by what is used, can't be read, so that any agent or block may be missing.
     pub incomplete: bool,
-}
-
-impl ProgramScope {
-    pub fn agent(&self, name: &str) -> Option<&AgentEntry> {
-        self.own.agents.get(name).or_else(|| self.agents.get(name))
-    }
-    pub fn block(&self, name: &str) -> Option<&BlockEntry> {
-        self.own.blocks.get(name).or_else(|| self.blocks.get(name))
-    }
-    pub fn import(&self, name: &str) -> Option<&ImportEntry> {
-        self.own.imports.get(name)
-    }
-    /// Whether anything that has a value has this name: a variable of any kind, anywhere, or an agent.
-    pub fn has_value(&self, name: &str) -> bool {
-        self.own.vars.contains_key(name) || self.foreign.contains(name) || self.agent(name).is_some()
-    }
 }
 
 /// Collects what a file sees.

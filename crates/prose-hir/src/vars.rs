@@ -34,6 +34,8 @@ pub(crate) enum VarPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VarEntry {
     pub site: Site,
+    /// Position of its chunk among those of the file.
+    pub at: u32,
     pub kind: DefKind,
     pub place: VarPlace,
     /// Declared by a statement of the top level itself, not in a body of it.
@@ -47,19 +49,19 @@ pub(crate) struct VarEntry {
 impl VarEntry {
     /// Orders the variables of one file as they are evaluated.
     pub fn order(&self) -> (u32, u32) {
-        (self.site.chunk, self.site.def)
+        (self.at, self.site.def)
     }
 }
 
-/// The last of a list that is in an earlier chunk.
-pub(crate) fn last_before(list: &[VarEntry], chunk: u32) -> Option<&VarEntry> {
-    let count = list.partition_point(|it| it.site.chunk < chunk);
+/// The last of a list that is in an earlier chunk than the one at a position.
+pub(crate) fn last_before(list: &[VarEntry], at: u32) -> Option<&VarEntry> {
+    let count = list.partition_point(|it| it.at < at);
     Some(&list[count.checked_sub(1)?])
 }
 
-/// The first of a list that is in a later chunk.
-pub(crate) fn first_after(list: &[VarEntry], chunk: u32) -> Option<&VarEntry> {
-    list.get(list.partition_point(|it| it.site.chunk <= chunk))
+/// The first of a list that is in a later chunk than the one at a position.
+pub(crate) fn first_after(list: &[VarEntry], at: u32) -> Option<&VarEntry> {
+    list.get(list.partition_point(|it| it.at <= at))
 }
 
 /// All variables of a file.
@@ -195,6 +197,11 @@ pub(crate) struct Vars<'a> {
 }
 
 impl<'a> Vars<'a> {
+    /// Variables of one name, sorted by place and then in the order of the text.
+    pub fn of(entries: &'a [VarEntry]) -> Vars<'a> {
+        Vars { entries }
+    }
+
     /// All of them, by place.
     pub fn all(self) -> &'a [VarEntry] {
         self.entries
@@ -219,13 +226,12 @@ impl<'a> Vars<'a> {
             .is_some_and(|it| it.place >= VarPlace::Elsewhere)
     }
 
-    /// Whether a variable of the top level is declared or assigned at this place.
-    pub fn has_root(self, site: Site) -> bool {
+    /// Whether a variable of the top level is declared or assigned at this place: chunk by its position, definition.
+    pub fn has_root(self, key: (u32, u32)) -> bool {
         let root = self.entries.partition_point(|it| it.place < VarPlace::Elsewhere);
         let mut rest = &self.entries[..root];
         while let Some(first) = rest.first() {
             let len = rest.partition_point(|it| it.place == first.place);
-            let key = (site.chunk, site.def);
             if rest[..len].binary_search_by_key(&key, VarEntry::order).is_ok() {
                 return true;
             }

@@ -9,6 +9,7 @@ use crate::diagnostic::{Finding, Place};
 use crate::resolve::Binding;
 use crate::scopes::{Def, DefKind, FrameKind, ROOT, Sort};
 use crate::vars::VarPlace;
+use crate::view::{Names, OWN};
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     file_wide(ctx);
@@ -29,20 +30,19 @@ pub(super) fn check(ctx: &mut Context<'_>) {
 
 /// Clashes of this chunk's declarations with those of earlier chunks, and at the top level.
 fn file_wide(ctx: &mut Context<'_>) {
-    let program = ctx.program;
-    let chunk = ctx.chunk;
-    for clash in program.own.clashes.get(&chunk).into_iter().flatten() {
+    let view = ctx.view;
+    for clash in &view.clashes {
         let Some(def) = ctx.scopes.defs.get(clash.site.def as usize) else {
             continue;
         };
-        let first = ctx.place(clash.first);
+        let first = ctx.place(clash.first, &clash.name);
         if let Some(finding) = twice(def, clash.first_kind, first) {
             ctx.push(finding);
         }
     }
-    for (site, first) in program.own.repeated_targets.get(&chunk).into_iter().flatten() {
+    for (site, first, name) in &view.repeated_targets {
         let range = ctx.scopes.def(site.def).full;
-        let first = ctx.place(*first);
+        let first = ctx.place(*first, name);
         ctx.push(
             Finding::new(
                 "E010",
@@ -180,7 +180,7 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
         return false;
     }
     if let Some(agent) = ctx.program.agent(name) {
-        let own = ctx.program.own.agents.contains_key(name);
+        let own = agent.site.file == ctx.file;
         let (code, text) = if def.kind.is_scoped() || !own {
             (
                 "P255",
@@ -198,14 +198,15 @@ fn against_globals(ctx: &mut Context<'_>, def: &Def) -> bool {
                 ),
             )
         };
-        let place = ctx.place(agent.site);
+        let place = ctx.place(agent.site, name);
         ctx.push(Finding::new(code, def.range, text).related(place, "the agent is declared here"));
         return true;
     }
-    if let Some(block) = ctx.program.own.blocks.get(name)
+    if let Some(block) = ctx.program.block(name)
+        && block.site.file == ctx.file
         && def.kind != DefKind::Assigned
     {
-        let place = ctx.place(block.site);
+        let place = ctx.place(block.site, name);
         let text = format!("`{name}` is also the name of a block: another name reads more clearly");
         ctx.push(Finding::new("P342", def.range, text).related(place, "the block is declared here"));
     }
@@ -221,14 +222,14 @@ fn declared_around(ctx: &Context<'_>, def: &Def) -> Option<(DefKind, Place)> {
     scopes.ancestors_in(frame, def.scope).skip(1).find_map(|it| {
         if it == ROOT {
             // Statements of the top level stand in several chunks.
-            let vars = ctx.program.own.vars.get(name)?;
+            let vars = ctx.program.vars(name)?;
             let entry = vars.declared().iter().find(|it| it.direct)?;
             let here = entry.site.chunk == ctx.chunk;
             let before = match here {
                 true => scopes.def(entry.site.def).seq < def.seq,
-                false => entry.site.chunk < ctx.chunk,
+                false => entry.at < OWN,
             };
-            return before.then(|| (entry.kind, ctx.place(entry.site)));
+            return before.then(|| (entry.kind, ctx.place(entry.site, name)));
         }
         let declares = |it: &&u32| scopes.def(**it).kind != DefKind::Assigned;
         let first = named?.in_scope(it).iter().find(declares)?;
@@ -271,9 +272,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
     let outer = match scopes.frames[frame as usize].kind {
         FrameKind::Block(_) if def.kind == DefKind::Param || def.kind.declares_slot() => ctx
             .program
-            .own
-            .vars
-            .get(name)
+            .vars(name)
             .and_then(|vars| vars.declared().first())
             .map(|it| it.site),
         _ => {
@@ -292,7 +291,7 @@ fn nested(ctx: &mut Context<'_>, def: &Def) {
         }
     };
     if let Some(site) = outer {
-        let place = ctx.place(site);
+        let place = ctx.place(site, name);
         let text = format!(
             "{} `{name}` hides another `{name}`: another name reads more clearly",
             def.kind.noun()
@@ -338,16 +337,16 @@ fn falls_through(ctx: &mut Context<'_>, index: u32, def: &Def) {
     let place = match inside {
         Some(later) => Place::Here(later.range),
         None if frame == ROOT && scopes.may_skip(def.scope, ROOT) => {
-            let vars = ctx.program.own.vars.get(&def.name);
+            let vars = ctx.program.vars(&def.name);
             let first = |place| {
                 let list = vars.map_or(&[][..], |vars| vars.at(place));
-                let next = list.partition_point(|it| it.site.chunk <= ctx.chunk);
+                let next = list.partition_point(|it| it.at <= OWN);
                 list[next..].iter().find(|it| it.kind == DefKind::Output)
             };
             let both = [first(VarPlace::Declared), first(VarPlace::Hidden)];
             let later = both.into_iter().flatten().min_by_key(|it| it.order());
             let Some(later) = later else { return };
-            ctx.place(later.site)
+            ctx.place(later.site, &def.name)
         }
         None => return,
     };

@@ -10,6 +10,7 @@ use crate::hir::*;
 use crate::paths::{TargetKind, target_kind};
 use crate::scopes::Holds;
 use crate::symbols::{FileSymbols, Site};
+use crate::view::Names;
 use crate::{FileState, Fix, SourceFile, queries};
 
 /// Longest chain of variables that a program's result is followed through.
@@ -34,10 +35,17 @@ pub(super) fn check(ctx: &mut Context<'_>) {
         }
     }
     // Without imports no value is a program's result.
-    if ctx.program.own.imports.is_empty() {
+    if !ctx.view.imports {
         return;
     }
     texts(ctx, &body.stmts);
+}
+
+/// Where a target leads, if it was looked up.
+fn file_of(ctx: &Context<'_>, target: &str) -> Option<Option<SourceFile>> {
+    // The last counts.
+    let uses = ctx.file.uses(ctx.db);
+    uses.iter().rev().find(|it| it.0 == target).map(|it| it.1)
 }
 
 /// Where the target of a `use` leads.
@@ -54,7 +62,7 @@ fn used(ctx: &mut Context<'_>, it: &UseDef) {
         return;
     }
     let kind = target_kind(target);
-    match ctx.program.files.get(target) {
+    match file_of(ctx, target) {
         Some(Some(file)) if file.state(ctx.db) == FileState::Unapproved => {
             let text = format!(
                 "`{target}` is not fetched, so that calls of it can't be checked: run the program to be asked for it"
@@ -79,13 +87,14 @@ fn used(ctx: &mut Context<'_>, it: &UseDef) {
         }
         _ => {}
     }
-    if ctx.program.cycle.as_ref() == Some(target) {
+    if ctx.view.cycle.as_ref() == Some(target) {
         let text = format!("`{target}` uses this file in turn: move what both need into a third");
         let mut finding = Finding::new("P152", *range, text);
-        if let Some(Some(other)) = ctx.program.files.get(target)
-            && let Some(site) = leads_back(ctx, *other)
+        if let Some(Some(other)) = file_of(ctx, target)
+            && let Some(site) = leads_back(ctx, other)
         {
-            finding = finding.related(ctx.place(site), "this file is used there");
+            let name = &queries::scopes(ctx.db, site.chunk).def(site.def).name;
+            finding = finding.related(ctx.far_place(site, name), "this file is used there");
         }
         ctx.push(finding);
     }
@@ -121,8 +130,12 @@ pub(super) struct Program {
 
 /// The program that a name stands for.
 fn program_of(ctx: &Context<'_>, name: &str) -> Option<Program> {
-    let target = &ctx.program.import(name)?.target;
-    let file = (*ctx.program.files.get(target)?)?;
+    program_at(ctx, &ctx.program.import(name)?.target)
+}
+
+/// The program that a target leads to.
+fn program_at(ctx: &Context<'_>, target: &str) -> Option<Program> {
+    let file = file_of(ctx, target)??;
     (file.state(ctx.db) == FileState::Text).then(|| Program {
         symbols: queries::file_symbols(ctx.db, file).clone(),
     })
@@ -150,7 +163,10 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
                 if let Some(site) = site_of(&symbols, near) {
-                    finding = finding.related(ctx.place(site), format!("input `{near}` is declared here"));
+                    finding = finding.related(
+                        ctx.far_place(site, near),
+                        format!("input `{near}` is declared here"),
+                    );
                 }
             }
             None if symbols.inputs.is_empty() => finding.message.push_str(": it has none, remove this"),
@@ -177,7 +193,7 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             format!("program `{name}` takes {takes} and gets {positional}: remove the rest, it is ignored");
         ctx.push(Finding::new("P240", extra.value.range, text));
     }
-    let missing: Vec<(String, Option<Site>)> = symbols
+    let missing: Vec<(&Name, Option<Site>)> = symbols
         .inputs
         .iter()
         .skip(positional)
@@ -187,17 +203,17 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == input.name))
         })
-        .map(|it| (format!("`{}`", it.name), site_of(&symbols, &it.name)))
+        .map(|it| (&it.name, site_of(&symbols, &it.name)))
         .collect();
     if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(|it| it.0.as_str()).collect();
+        let names: Vec<String> = missing.iter().map(|it| format!("`{}`", it.0)).collect();
         let text = format!(
             "program `{name}` is not given {}, so that whoever runs it is asked: pass it",
             names.join(" and ")
         );
         let mut finding = Finding::new("E026", callee.range, text);
-        for site in missing.iter().filter_map(|it| it.1) {
-            finding = finding.related(ctx.place(site), "the input is declared here");
+        for (name, site) in missing.iter().filter_map(|it| Some((it.0, it.1?))) {
+            finding = finding.related(ctx.far_place(site, name), "the input is declared here");
         }
         ctx.push(finding);
     }
@@ -211,6 +227,7 @@ fn site_of(symbols: &FileSymbols, name: &str) -> Option<Site> {
 
 /// Keys taken from a value, which may be a program's result.
 pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
+    let mut found = None;
     let callee = match &value.kind {
         ExprKind::Call {
             callee: Some(callee), ..
@@ -218,13 +235,16 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
         | ExprKind::DoCall {
             callee: Some(callee), ..
         } => callee.name.clone(),
-        ExprKind::Name(name) if !ctx.program.own.imports.is_empty() => match result_in(ctx, name) {
-            Some(callee) => callee,
+        ExprKind::Name(name) if ctx.view.imports => match queries::held(ctx.db, ctx.file, name.clone()) {
+            Some((callee, target)) => {
+                found = program_at(ctx, target);
+                callee.clone()
+            }
             None => return,
         },
         _ => return,
     };
-    let Some(Program { symbols }) = program_of(ctx, &callee) else {
+    let Some(Program { symbols }) = found.or_else(|| program_of(ctx, &callee)) else {
         return;
     };
     // Without declared outputs the result is whatever the last statement gives, and `output EXPR` may give anything.
@@ -246,7 +266,10 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
                 if let Some(site) = site_of(&symbols, near) {
-                    finding = finding.related(ctx.place(site), format!("output `{near}` is bound here"));
+                    finding = finding.related(
+                        ctx.far_place(site, near),
+                        format!("output `{near}` is bound here"),
+                    );
                 }
             }
             None => {
@@ -261,14 +284,17 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
 }
 
 /// The program whose result a variable holds wherever it can be read: it is bound once in the whole file.
-fn result_in(ctx: &Context<'_>, name: &Name) -> Option<Name> {
+pub(crate) fn held(symbols: &FileSymbols, name: &Name) -> Option<(Name, String)> {
     let mut name = name;
     for _ in 0..LONGEST_CHAIN {
-        if ctx.program.own.vars.get(name)?.all().len() != 1 {
+        if symbols.vars.get(name)?.all().len() != 1 {
             return None;
         }
-        match ctx.program.own.held.get(name)? {
-            Holds::Call(callee) => return Some(callee.clone()),
+        match symbols.held.get(name)? {
+            Holds::Call(callee) => {
+                let import = symbols.imports.get(callee)?;
+                return Some((callee.clone(), import.target.clone()));
+            }
             Holds::Variable(other) => name = other,
         }
     }

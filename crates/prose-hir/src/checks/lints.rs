@@ -5,7 +5,8 @@ use prose_syntax::{TextRange, TextSize};
 use super::{Context, repeated};
 use crate::diagnostic::{Diagnostic, Finding, Place};
 use crate::hir::*;
-use crate::{Db, SourceFile, Tag, queries};
+use crate::symbols::Unreached;
+use crate::{Chunk, Db, SourceFile, Tag, queries};
 
 const UNREACHED: &str = "this is never reached: remove it, or move it up";
 const ENDS: &str = "the statements end here in any case";
@@ -39,25 +40,19 @@ fn runs(it: &&Stmt) -> bool {
 
 /// Statements of the top level that are never reached; they stand in several chunks.
 pub(super) fn unreached(db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
-    let (chunk, at) = queries::file_symbols(db, file).leaves?;
-    let chunks = file.chunks(db);
-    let starts = file.starts(db);
-    let (chunk, at) = (chunk as usize, at as usize);
-    let found = |index: usize, last: bool| {
-        let body = queries::body(db, *chunks.get(index)?);
-        let list = match index == chunk {
-            true => body.stmts.get(at + 1..)?,
-            false => &body.stmts,
-        };
-        let stmt = match last {
-            true => list.iter().rfind(runs),
-            false => list.iter().find(runs),
-        };
-        Some(stmt?.range + *starts.get(index)?)
+    let Unreached { after, first, last } = queries::file_symbols(db, file).unreached.as_ref()?;
+    let start = |chunk: &Chunk| {
+        let at = *queries::positions(db, file).get(chunk)?;
+        file.starts(db).get(at as usize).copied()
     };
-    let first = (chunk..chunks.len()).find_map(|it| found(it, false))?;
-    let last = (chunk..chunks.len()).rev().find_map(|it| found(it, true))?;
-    let end = head(queries::body(db, *chunks.get(chunk)?).stmts.get(at)?) + *starts.get(chunk)?;
+    let (chunk, at) = after;
+    let list = |of: &Chunk| {
+        let from = if of == chunk { *at as usize + 1 } else { 0 };
+        queries::body(db, *of).stmts.get(from..)
+    };
+    let end = head(queries::body(db, *chunk).stmts.get(*at as usize)?) + start(chunk)?;
+    let first = list(first)?.iter().find(runs)?.range + start(first)?;
+    let last = list(last)?.iter().rfind(runs)?.range + start(last)?;
     let finding = Finding::new("L408", first.cover(last), UNREACHED);
     Some(Diagnostic {
         code: finding.code,

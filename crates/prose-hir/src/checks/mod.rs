@@ -12,11 +12,14 @@ mod suppress;
 mod syntax;
 pub(crate) mod unused;
 
+pub(crate) use contracts::held;
+pub(crate) use names::{Among, like, meant};
 pub(crate) use suppress::Allow;
 pub(crate) use unused::broken_words;
 
 use std::hash::Hash;
 
+use prose_model::Name;
 use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,7 +29,8 @@ use crate::hir::ChunkBody;
 use crate::queries;
 use crate::resolve::Resolver;
 use crate::scopes::Scopes;
-use crate::symbols::{ProgramScope, Site};
+use crate::symbols::Site;
+use crate::view::{ChunkView, OWN, Seen};
 use crate::{Chunk, Db, Diagnostic, FileState, SourceFile};
 
 pub use fixes::{fix_all, fix_code, fixes};
@@ -35,10 +39,11 @@ pub use fixes::{fix_all, fix_code, fixes};
 pub(crate) struct Context<'a> {
     db: &'a dyn Db,
     file: SourceFile,
-    chunk: u32,
+    chunk: Chunk,
     body: &'a ChunkBody,
     scopes: &'a Scopes,
-    program: &'a ProgramScope,
+    view: &'a ChunkView,
+    program: &'a Seen,
     findings: Vec<Finding>,
 }
 
@@ -47,6 +52,7 @@ impl Context<'_> {
         Resolver {
             file: self.file,
             chunk: self.chunk,
+            at: OWN,
             scopes: self.scopes,
             program: self.program,
         }
@@ -60,11 +66,21 @@ impl Context<'_> {
             .iter()
             .any(|it| it.severity == Severity::Error && range.contains_range(it.range))
     }
-    fn place(&self, site: Site) -> Place {
-        if site.file == self.file && site.chunk == self.chunk {
+    /// The place of a definition of this name.
+    fn place(&self, site: Site, name: &str) -> Place {
+        if site.chunk == self.chunk {
             return Place::Here(self.scopes.def(site.def).range);
         }
-        Place::Def(site.file, site.chunk as usize, site.def)
+        Place::Def(site.chunk, Name::new(name), site.nth)
+    }
+    /// Likewise of one in a file that is used.
+    fn far_place(&self, site: Site, name: &str) -> Place {
+        Place::Def(site.chunk, Name::new(name), site.nth)
+    }
+    /// The name that was probably meant by a word.
+    fn meant(&self, word: &Name, among: Among) -> Option<&str> {
+        let found = queries::meant(self.db, self.file, word.clone(), among);
+        found.as_ref().map(|it| it.as_str())
     }
 }
 
@@ -101,8 +117,7 @@ pub(crate) struct Checked {
 
 /// The findings of one chunk as part of its file.
 pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Checked {
-    let program = queries::program_scope(db, file);
-    let Some(position) = program.own.positions.get(&chunk).copied() else {
+    let Some(view) = queries::view(db, chunk) else {
         return Checked::default();
     };
     let body = queries::body(db, chunk);
@@ -110,10 +125,11 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Checked {
     let mut ctx = Context {
         db,
         file,
-        chunk: position,
+        chunk,
         body,
         scopes,
-        program,
+        view,
+        program: &view.seen,
         findings: syntax::findings(body),
     };
     too_deep(&mut ctx);
@@ -159,11 +175,12 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         out.extend(checked.findings.iter().map(|it| in_file(db, file, *start, it)));
         allows.extend(checked.allows.iter().map(|it| (*start, it)));
     }
+    let positions = queries::positions(db, file);
     for (site, finding) in queries::unused(db, file).iter() {
-        if let Some(start) = starts.get(site.chunk as usize)
-            && let Some(chunk) = chunks.get(site.chunk as usize)
+        if let Some(at) = positions.get(&site.chunk)
+            && let Some(start) = starts.get(*at as usize)
         {
-            let range = queries::scopes(db, *chunk).def(site.def).range;
+            let range = queries::scopes(db, site.chunk).def(site.def).range;
             out.push(in_file(
                 db,
                 file,
@@ -195,15 +212,12 @@ fn in_file(db: &dyn Db, file: SourceFile, start: TextSize, finding: &Finding) ->
         .iter()
         .filter_map(|(place, text)| match place {
             Place::Here(range) => Some((file.id(db), *range + start, text.clone())),
-            Place::Def(other, chunk, def) => {
-                let range = def_range(
-                    db,
-                    Site {
-                        file: *other,
-                        chunk: *chunk as u32,
-                        def: *def,
-                    },
-                )?;
+            Place::Def(chunk, name, nth) => {
+                let other = chunk.file(db);
+                let at = *queries::positions(db, other).get(chunk)?;
+                let defs = queries::scopes(db, *chunk).defs.iter();
+                let def = defs.filter(|it| it.name == *name).nth(*nth as usize)?;
+                let range = def.range + *other.starts(db).get(at as usize)?;
                 Some((other.id(db), range, text.clone()))
             }
         })
@@ -223,12 +237,4 @@ fn in_file(db: &dyn Db, file: SourceFile, start: TextSize, finding: &Finding) ->
         fix,
         about: None,
     }
-}
-
-/// Where a definition's name stands in its file.
-pub(crate) fn def_range(db: &dyn Db, site: Site) -> Option<TextRange> {
-    let chunk = *site.file.chunks(db).get(site.chunk as usize)?;
-    let start = *site.file.starts(db).get(site.chunk as usize)?;
-    let scopes = queries::scopes(db, chunk);
-    Some(scopes.defs.get(site.def as usize)?.range + start)
 }

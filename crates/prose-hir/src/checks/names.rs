@@ -8,8 +8,10 @@ use super::{Context, near};
 use crate::Fix;
 use crate::diagnostic::Finding;
 use crate::queries;
-use crate::resolve::{Binding, Resolved};
+use crate::resolve::{Binding, Resolved, Resolver};
 use crate::scopes::{DefKind, ROOT, Ref, RefKind};
+use crate::symbols::ProgramScope;
+use crate::view::Names;
 
 pub(super) fn check(ctx: &mut Context<'_>) {
     let scopes = ctx.scopes;
@@ -55,18 +57,17 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             format!("`{name}` is an imported program, not an agent: call it as `{name}(input: value)`"),
         ),
         // It may be declared in a file that can't be read, which is reported where it is used.
-        None if ctx.program.incomplete => return,
-        None if ctx.program.own.vars.contains_key(name) => Finding::new(
+        None if ctx.view.incomplete => return,
+        None if ctx.program.vars(name).is_some() => Finding::new(
             "E007",
             used.range,
             format!("`{name}` is a variable, not an agent: declare `agent {name}:` or name an agent"),
         ),
         None => {
-            let agents = ctx.program.own.agents.keys().chain(ctx.program.agents.keys());
-            let near = near::nearest(name, agents.map(|it| it.as_str()));
+            let near = ctx.meant(name, Among::Agents);
             let finding = Finding::new("E007", used.range, format!("no agent `{name}` is declared"));
             match near {
-                Some(_) => offer(finding, used.range, near),
+                Some(near) => offer(finding, used.range, Some(near)),
                 None => Finding {
                     message: format!("{}: add `agent {name}:`", finding.message),
                     ..finding
@@ -75,7 +76,7 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         }
     };
     let finding = match resolved.site {
-        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
         None => finding,
     };
     ctx.push(finding);
@@ -118,10 +119,8 @@ fn memory<'a>(ctx: &mut Context<'a>, used: &'a Ref, met: &mut Met<'a>) {
     let own = agent.site.file == ctx.file;
     if used.kind == RefKind::Resume {
         // Read only where it matters: it changes with every new session of the file.
-        if agent.short_lived && own && ctx.program.used.is_empty() {
-            let starts = queries::memories(ctx.db, ctx.file)
-                .get(name)
-                .is_some_and(|it| it.1);
+        if agent.short_lived && own && !ctx.view.uses_files {
+            let (_, starts) = *queries::memory(ctx.db, ctx.chunk, name.clone());
             if !starts {
                 let text = format!(
                     "nothing starts a session of `{name}`, so that there is no memory yet: begin with `session: {name}`"
@@ -131,12 +130,7 @@ fn memory<'a>(ctx: &mut Context<'a>, used: &'a Ref, met: &mut Met<'a>) {
         }
         return;
     }
-    let earlier = || {
-        frame == ROOT
-            && queries::memories(ctx.db, ctx.file)
-                .get(name)
-                .is_some_and(|it| it.0 < ctx.chunk)
-    };
+    let earlier = || frame == ROOT && queries::memory(ctx.db, ctx.chunk, name.clone()).0;
     if before || earlier() {
         let text = format!(
             "this starts `{name}` afresh and archives what it remembers: to go on write `resume: {name}`"
@@ -149,18 +143,17 @@ fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let finding = match resolved.kind {
         Some(DefKind::Block | DefKind::Import) => return,
-        None if ctx.program.incomplete => return,
+        None if ctx.view.incomplete => return,
         Some(_) => Finding::new(
             "P141",
             used.range,
             format!("`{name}` is an agent, not a block: run a session of it with `session: {name}`"),
         ),
         None => {
-            let blocks = ctx.program.own.blocks.keys().chain(ctx.program.blocks.keys());
-            let near = near::nearest(name, blocks.map(|it| it.as_str()));
+            let near = ctx.meant(name, Among::Blocks);
             let finding = Finding::new("P141", used.range, format!("no block `{name}` is declared"));
             match near {
-                Some(_) => offer(finding, used.range, near),
+                Some(near) => offer(finding, used.range, Some(near)),
                 None => Finding {
                     message: format!("{}: add `block {name}:`", finding.message),
                     ..finding
@@ -169,7 +162,7 @@ fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         }
     };
     let finding = match resolved.site {
-        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
         None => finding,
     };
     ctx.push(finding);
@@ -194,22 +187,16 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             used.range,
             format!("`{name}` is an agent, not a program: run a session of it with `session: {name}`"),
         ),
-        None if ctx.program.incomplete => return,
+        None if ctx.view.incomplete => return,
         None => {
-            let names = ctx
-                .program
-                .own
-                .imports
-                .keys()
-                .chain(ctx.program.own.blocks.keys());
-            let near = near::nearest(name, names.map(|it| it.as_str()));
+            let near = ctx.meant(name, Among::Called);
             let finding = Finding::new(
                 "E025",
                 used.range,
                 format!("no program or block `{name}` to call"),
             );
             match near {
-                Some(_) => offer(finding, used.range, near),
+                Some(near) => offer(finding, used.range, Some(near)),
                 None => {
                     let message = format!("{}: bring it in with `use \"…\" as {name}`", finding.message);
                     Finding { message, ..finding }
@@ -218,7 +205,7 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         }
     };
     let finding = match resolved.site {
-        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
         None => finding,
     };
     ctx.push(finding);
@@ -239,7 +226,7 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
                     format!("`{name}` is assigned before it is declared"),
                 );
                 let finding = match resolved.site {
-                    Some(site) => finding.related(ctx.place(site), "declared only here"),
+                    Some(site) => finding.related(ctx.place(site, name), "declared only here"),
                     None => finding,
                 };
                 ctx.push(finding);
@@ -299,7 +286,7 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         _ => return,
     };
     let finding = match resolved.site {
-        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
         None => finding,
     };
     ctx.push(finding);
@@ -307,18 +294,58 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
 
 /// Whether a name is in sight at a use.
 fn is_visible(ctx: &Context<'_>, used: &Ref, name: &Name) -> bool {
-    ctx.resolver().variable(name, used.scope, used.seq).binding == Binding::Sure
+    let other = queries::seen(ctx.db, ctx.chunk, name.clone());
+    let resolver = Resolver {
+        program: &**other,
+        ..ctx.resolver()
+    };
+    resolver.variable(name, used.scope, used.seq).binding == Binding::Sure
 }
 
-/// Names in sight at a use, sorted, of those at most so many edits away that `wanted` picks.
-fn visible(ctx: &Context<'_>, used: &Ref, edits: u32, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let picked = ctx.program.own.vars.like(&used.name, edits);
-    let mut names: Vec<String> = picked
-        .filter(|it| wanted(it) && is_visible(ctx, used, it))
-        .map(|it| it.to_string())
+/// Names in sight at a use, sorted, of those that are one edit away or else near enough to have been meant.
+fn visible<'a>(ctx: &Context<'a>, used: &Ref, one_edit: bool) -> Vec<&'a str> {
+    let names = queries::like(ctx.db, ctx.file, used.name.clone(), one_edit);
+    let names = names.iter().filter(|it| is_visible(ctx, used, it));
+    names.map(|it| it.as_str()).collect()
+}
+
+/// Names of variables that are one edit away from a word or else near enough to have been meant, sorted.
+pub(crate) fn like(program: &ProgramScope, word: &str, one_edit: bool) -> Vec<Name> {
+    let edits = if one_edit { 1 } else { 2 };
+    let wanted = |it: &str| match one_edit {
+        true => near::one_edit(word, it),
+        false => near::may_be(word, it),
+    };
+    let mut names: Vec<Name> = program
+        .own
+        .vars
+        .like(word, edits)
+        .filter(|it| wanted(it))
+        .cloned()
         .collect();
-    names.sort();
+    names.sort_unstable();
     names
+}
+
+/// Where a name is looked for that was probably meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Among {
+    /// Agents that the file sees.
+    Agents,
+    /// Blocks that the file sees.
+    Blocks,
+    /// Programs that it uses, and its own blocks.
+    Called,
+}
+
+/// The name that was probably meant by a word.
+pub(crate) fn meant(program: &ProgramScope, word: &str, among: Among) -> Option<Name> {
+    let own = &program.own;
+    match among {
+        Among::Agents => near::nearest_name(word, own.agents.keys().chain(program.agents.keys())),
+        Among::Blocks => near::nearest_name(word, own.blocks.keys().chain(program.blocks.keys())),
+        Among::Called => near::nearest_name(word, own.imports.keys().chain(own.blocks.keys())),
+    }
 }
 
 fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
@@ -332,7 +359,7 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let near = match name.chars().count() {
         0..=2 => Vec::new(),
         _ if resolved.binding == Binding::Later => Vec::new(),
-        _ => visible(ctx, used, 1, |it| near::one_edit(name, it)),
+        _ => visible(ctx, used, true),
     };
     let finding = match (resolved.binding, near.first()) {
         (Binding::Unbound, Some(near)) => {
@@ -345,7 +372,7 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             );
             let finding = Finding::new("P340", used.range, text);
             match resolved.site {
-                Some(site) => finding.related(ctx.place(site), "declared here"),
+                Some(site) => finding.related(ctx.place(site, name), "declared here"),
                 None => finding,
             }
         }
@@ -413,7 +440,7 @@ fn value(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
         }
     };
     let finding = match resolved.site {
-        Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+        Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
         None => finding,
     };
     ctx.push(finding);
@@ -437,8 +464,8 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
             ..finding
         };
     }
-    let names = visible(ctx, used, 2, |it| near::may_be(name, it));
-    let near = near::nearest(name, names.iter().map(String::as_str));
+    let names = visible(ctx, used, false);
+    let near = near::nearest(name, names);
     match near {
         Some(_) => offer(finding, used.range, near),
         None if vocabulary::keyword(name).is_some() => {

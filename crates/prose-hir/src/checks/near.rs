@@ -1,5 +1,6 @@
 //! Names that were probably meant.
 
+use prose_model::Name;
 use prose_syntax::near::distance;
 
 /// Whether one insertion, deletion, replacement or swap of neighbours turns one word into the other.
@@ -25,6 +26,11 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|(edits, _)| *edits > 0)
         .min()
         .map(|(_, it)| it)
+}
+
+/// The same among names.
+pub(crate) fn nearest_name<'a>(word: &str, candidates: impl Iterator<Item = &'a Name>) -> Option<Name> {
+    nearest(word, candidates.map(|it| it.as_str())).map(Name::new)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use prose_model::vocabulary;
 use super::{Context, near, repeated};
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
-use crate::{Fix, Tag};
+use crate::view::Names;
+use crate::{Fix, Tag, queries};
 
 /// Longest prompt without a remark, in characters (compiler's W003).
 const LONG_PROMPT: usize = 10_000;
@@ -36,13 +37,13 @@ pub(super) fn session(ctx: &mut Context<'_>, session: &Session) {
         return;
     };
     let (persists, prompted, site) = (agent.persists, agent.prompted, agent.site);
-    let place = ctx.place(site);
+    let place = ctx.place(site, &name.name);
     if session.resume && !persists {
         let text = format!(
             "agent `{0}` keeps no memory to resume: add `persist: true` to it, or write `session: {0}`",
             name.name
         );
-        ctx.push(Finding::new("E017", name.range, text).related(place, "the agent is declared here"));
+        ctx.push(Finding::new("E017", name.range, text).related(place.clone(), "the agent is declared here"));
     }
     if !prompted && session.text.is_none() && property(&session.props, "prompt").is_none() {
         let text = format!(
@@ -359,14 +360,8 @@ fn skill(ctx: &mut Context<'_>, item: &Expr) {
         }
     };
     let Some(name) = name else { return };
-    let own = &ctx.program.own;
-    let known = own.skills.contains(&name)
-        || own.imports.iter().any(|(alias, it)| {
-            *alias == name.as_str()
-                || it.target == name
-                || it.target.trim_start_matches('@') == name.trim_start_matches('@')
-        });
-    if !known {
+    let skills = queries::known_skills(ctx.db, ctx.file);
+    if !skills.contains(&name) && !skills.contains(name.trim_start_matches('@')) {
         let text = format!(
             "skill `{name}` is not declared in this file, so that the backend must have it: bring it in with `use`"
         );

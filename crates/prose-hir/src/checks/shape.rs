@@ -6,6 +6,7 @@ use super::{Context, contracts, lints, props, repeated};
 use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
+use crate::view::Names;
 
 /// What a place is inside of.
 #[derive(Clone, Copy, Default)]
@@ -302,7 +303,7 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         return;
     };
     let params = block.params.clone();
-    let place = ctx.place(block.site);
+    let place = ctx.place(block.site, &callee.name);
     let name = &callee.name;
     let list = params.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
     let positional = args.iter().filter(|it| it.name.is_none()).count();

@@ -14,6 +14,7 @@ use crate::paths::{TargetKind, target_kind};
 use crate::scopes::{DefKind, RefKind, Valued};
 use crate::symbols::{FileSymbols, ImportEntry, ProgramScope, Site};
 use crate::vars::{VarEntry, VarPlace};
+use crate::view::Names;
 use crate::{Db, FileState, SourceFile, Tag, queries};
 
 /// Name, place, code, message.
@@ -98,7 +99,7 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
             (site, finding)
         })
         .collect();
-    out.sort_by_key(|it| (it.0.chunk, it.0.def));
+    out.sort_by_key(|it| (symbols.positions.get(&it.0.chunk), it.0.def));
     out
 }
 
@@ -133,7 +134,7 @@ fn variable(
     entry: &VarEntry,
     judging_blocks: bool,
 ) -> Option<(&'static str, String)> {
-    let chunk = entry.site.chunk;
+    let chunk = entry.at;
     let at_root = entry.place < VarPlace::Elsewhere;
     let valued = match entry.valued {
         Valued::No => false,

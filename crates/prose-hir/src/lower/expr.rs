@@ -11,6 +11,7 @@ use super::{Lowerer, parts};
 use crate::hir::*;
 use crate::resolve::Binding;
 use crate::scopes::DefKind;
+use crate::view::Names;
 
 impl Lowerer<'_> {
     /// Lowers an expression as the node with this id.

@@ -144,13 +144,13 @@ impl<'a> Assembly<'a> {
             .map(|it| it.site)
             .chain(scope.blocks.values().map(|it| it.site))
             .collect();
-        sites.sort_by_key(|it| (self.file_index(it.file), it.chunk, it.def));
+        sites.sort_by_key(|it| (self.file_index(it.file), position(db, *it), it.def));
         for site in sites {
             self.contributed(site, scope, &prefix, &mut lowered);
         }
 
         let mut imports: Vec<(&Name, &crate::symbols::ImportEntry)> = scope.own.imports.iter().collect();
-        imports.sort_by_key(|(_, it)| it.site.map(|site| (site.chunk, site.def)));
+        imports.sort_by_key(|(_, it)| it.site.map(|site| (position(db, site), site.def)));
         let mut resolved = IndexMap::new();
         for (name, it) in imports {
             let used = scope.files.get(&it.target).copied().flatten();
@@ -201,12 +201,13 @@ impl<'a> Assembly<'a> {
 
     /// An agent or block that a used file contributes.
     fn contributed(&self, site: Site, entry: &ProgramScope, prefix: &str, out: &mut Lowered) {
-        let Some(chunk) = site.file.chunks(self.db).get(site.chunk as usize).copied() else {
+        let Some(index) = position(self.db, site) else {
             return;
         };
+        let (index, chunk) = (index as usize, site.chunk);
         let scope = queries::program_scope(self.db, site.file);
         let body = queries::body(self.db, chunk);
-        let mut lowerer = self.lowerer(site.file, site.chunk as usize, chunk, scope, entry, prefix);
+        let mut lowerer = self.lowerer(site.file, index, chunk, scope, entry, prefix);
         let mut found = Lowered::default();
         for stmt in &body.stmts {
             lowerer.definitions(stmt, &mut found);
@@ -238,23 +239,29 @@ impl<'a> Assembly<'a> {
             file: self.file_index(file),
             start: file.starts(self.db).get(index).copied().unwrap_or_default(),
             text: chunk.text(self.db).into(),
-            names: resolutions(file, index, scopes, scope),
+            names: resolutions(file, (chunk, index as u32), scopes, scope),
             entry,
             prefix,
         }
     }
 }
 
+/// Where the chunk of a definition stands in its file.
+fn position(db: &dyn Db, site: Site) -> Option<u32> {
+    queries::positions(db, site.file).get(&site.chunk).copied()
+}
+
 /// What each use of a name in a chunk was resolved to, by its range.
 fn resolutions(
     file: SourceFile,
-    index: usize,
+    (chunk, at): (Chunk, u32),
     scopes: &Scopes,
     program: &ProgramScope,
 ) -> FxHashMap<TextRange, Resolved> {
     let resolver = Resolver {
         file,
-        chunk: index as u32,
+        chunk,
+        at,
         scopes,
         program,
     };

@@ -136,7 +136,75 @@ fn a_use_of_a_new_name_leaves_other_chunks_alone() {
     // The names used changed, so that unused declarations are looked for again; nobody's names are resolved again.
     let mut expected = map(ONE_CHUNK);
     expected.insert("unused".into(), 1);
+    expected.insert("names".into(), 1);
     assert_eq!(it.ran(), expected);
+}
+
+/// How many chunks were checked after an edit, and how many there are.
+fn rechecked(text: &str, edited: &str) -> (usize, usize) {
+    let mut it = Counted::new();
+    it.set(text);
+    it.diagnose();
+    let all = it.ran()["check_chunk"];
+    it.set(edited);
+    let found = diagnostics(&it.db, file(&it.db, 0));
+    let ran = it.ran();
+    let mut fresh = Counted::new();
+    fresh.set(edited);
+    assert_eq!(found, diagnostics(&fresh.db, file(&fresh.db, 0)));
+    (ran.get("check_chunk").copied().unwrap_or_default(), all)
+}
+
+#[test]
+fn a_name_is_checked_where_it_is_declared_and_used() {
+    let text = long(10_000);
+    // `part1000` and the next statement, which uses it, stand in one chunk.
+    let (checked, all) = rechecked(&text, &text.replace("let part1000 =", "let part1000x ="));
+    assert_eq!((checked, all), (1, 50));
+    let text = format!("{text}session \"Sum up\"\n  context: [part10, part1000, missing, part9999]\n");
+    let (checked, _) = rechecked(&text, &text.replace("let part1000 =", "let part1000x ="));
+    assert_eq!(checked, 2);
+    let (checked, _) = rechecked(&text, &text.replace("let part1500 =", "let missing ="));
+    assert_eq!(checked, 2);
+}
+
+#[test]
+fn a_new_statement_is_checked_alone() {
+    let text = long(10_000);
+    let head = "let zero = session \"Begin\"\n";
+    assert_eq!(rechecked(&text, &format!("{head}{text}")).0, 1);
+    assert_eq!(rechecked(&format!("{head}{text}"), &text).0, 1);
+    // Chunks come: what was one is two, and those behind it are left alone.
+    let many = (0..150).fold(String::new(), |out, it| {
+        format!("{out}let many{it} = session \"Begin\"\n")
+    });
+    let (checked, all) = rechecked(&text, &format!("{many}{text}"));
+    assert!(checked <= 3, "{checked} of {all}");
+    let (checked, all) = rechecked(&format!("{many}{text}"), &text);
+    assert!(checked <= 3, "{checked} of {all}");
+}
+
+#[test]
+fn an_agent_is_checked_where_it_is_used() {
+    let agents = "agent reader:\n  prompt: \"You read.\"\nsession: reader\n  prompt: \"Read\"\n";
+    let text = format!("{agents}{}session: reader\n  prompt: \"Read\"\n", long(10_000));
+    let (checked, all) = rechecked(&text, &text.replace("agent reader:", "agent reeder:"));
+    assert_eq!((checked, all), (2, 50));
+    let (checked, _) = rechecked(&text, &text.replace("agent writer:", "agent vriter:"));
+    assert_eq!(checked, all);
+}
+
+#[test]
+fn what_is_never_reached_is_found_without_reading_it() {
+    let text = long(10_000);
+    let text = text.replacen("let part5 =", "throw \"Stop\"\nlet part5 =", 1);
+    let mut it = Counted::new();
+    it.set(&text);
+    assert_eq!(it.diagnose(), 1);
+    it.ran();
+    it.set(&text.replace("Write part 1000 about", "Write part 1000, all about"));
+    assert_eq!(it.diagnose(), 1);
+    assert_eq!(it.ran(), map(ONE_CHUNK));
 }
 
 #[test]

@@ -117,6 +117,9 @@ fn texts() -> Vec<String> {
     out
 }
 
+/// Edits of each text.
+const STEPS: usize = 30;
+
 const SAME_NAMES: &str = r#"agent x:
   persist: true
   prompt: "{y} {item}"
@@ -166,6 +169,27 @@ do c
 let z = [1] | map:
   session "{item} {z}"
 session "{z} {t}"
+session: y
+session: b
+do x
+do y
+c()
+agent y:
+  persist: execution
+  prompt: "{ y } {u}"
+resume: y
+session: inner
+  skills: ["t", u]
+session "{latr} {itme}"
+  context: [latr, inne, u-1, out-z]
+parallel:
+  t = session: x
+  t = session: x
+block d(t, t):
+  d = t
+  do d(out)
+session: y
+output out = session "{d}"
 "#;
 
 #[test]
@@ -174,7 +198,7 @@ fn edits_at_random() {
     for text in texts() {
         let mut text = text;
         let mut walked = SIZES.map(|size| RootDatabase::with_chunk_size(None, size));
-        for _ in 0..25 {
+        for _ in 0..STEPS {
             let from = boundary(&text, numbers.below(text.len() + 1));
             let to = boundary(&text, (from + numbers.below(12)).min(text.len()));
             let with = match numbers.below(3) {

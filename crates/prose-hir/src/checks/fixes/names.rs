@@ -9,6 +9,7 @@ use prose_syntax::SyntaxKind::{
 use prose_syntax::{SyntaxKind, SyntaxNode, TextRange, TextSize};
 
 use super::{At, child, has_comment, token};
+use crate::view::Names;
 use crate::{Diagnostic, Fix, queries};
 
 /// Fixes in the chunk of a finding, whose range counts from the chunk's start.

@@ -9,6 +9,7 @@ use prose_syntax::{SyntaxError, SyntaxErrorKind, SyntaxKind, SyntaxNode, TextRan
 
 use super::{At, child, has_comment, in_brackets, layout, quote, sessions, token, width};
 use crate::Fix;
+use crate::view::Names;
 
 /// The changes after which the parser no longer reports an error, and none besides.
 pub(super) fn fixes(at: &At<'_>, error: &SyntaxError) -> Vec<Fix> {

@@ -10,6 +10,7 @@ use prose_syntax::{SyntaxNode, TextRange, TextSize};
 
 use super::{At, child, has_comment, in_brackets, quote, token};
 use crate::checks::near;
+use crate::view::Names;
 use crate::{Diagnostic, Fix};
 
 pub(super) fn fixes(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Vec<Fix> {
