@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prose_model::Name;
-use prose_syntax::{LineIndex, Parse, SyntaxNode};
+use prose_syntax::{LineIndex, Parse, SyntaxNode, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::checks::{Among, Checked};
@@ -90,6 +90,12 @@ pub(crate) fn mentions(db: &dyn Db, chunk: Chunk) -> Arc<FxHashSet<Name>> {
         crate::checks::broken_words(chunk.text(db), &body(db, chunk).errors, &mut out);
     }
     Arc::new(out)
+}
+
+/// The texts of several lines in a chunk, each with where it begins and ends. Asked only where something is silenced.
+#[salsa::tracked]
+pub(crate) fn long_texts(db: &dyn Db, chunk: Chunk) -> Arc<[(TextRange, TextRange)]> {
+    crate::checks::long_texts(&parse(db, chunk).root()).into()
 }
 
 /// What a file declares.

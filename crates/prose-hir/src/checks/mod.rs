@@ -14,7 +14,7 @@ pub(crate) mod unused;
 
 pub(crate) use contracts::held;
 pub(crate) use names::{Among, like, meant};
-pub(crate) use suppress::Allow;
+pub(crate) use suppress::{Allow, long_texts};
 pub(crate) use unused::broken_words;
 
 use std::hash::Hash;
@@ -197,7 +197,10 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         let text_around = |offset: TextSize| {
             let index = starts.partition_point(|it| *it <= offset).checked_sub(1)?;
             let (chunk, start) = (*chunks.get(index)?, *starts.get(index)?);
-            suppress::text_around(&queries::parse(db, chunk).root(), offset - start).map(|it| it + start)
+            let texts = queries::long_texts(db, chunk);
+            let at = texts.partition_point(|it| it.0.end() <= offset - start);
+            let (text, lines) = texts.get(at)?;
+            text.contains(offset - start).then(|| *lines + start)
         };
         suppress::apply(file.id(db), &file.text(db), &allows, text_around, &mut out);
     }

@@ -251,7 +251,7 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         let fix = Fix::replace("Add `let`", at, "let ");
         let finding = Finding::new("P243", used.range, text).fix(fix);
         let finding = match resolved.site.filter(|_| elsewhere) {
-            Some(site) => finding.related(ctx.place(site), format!("`{name}` is declared here")),
+            Some(site) => finding.related(ctx.place(site, name), format!("`{name}` is declared here")),
             None => finding,
         };
         ctx.push(finding);

@@ -188,16 +188,21 @@ fn unknown(name: &str, range: TextRange) -> Finding {
     }
 }
 
-/// Where the text that an offset of a program is in begins and ends. A block text's end is the line behind it, which is none of
-/// its own: it counts where its `|` stands.
-pub(super) fn text_around(root: &SyntaxNode, offset: TextSize) -> Option<TextRange> {
-    let within = root.text_range().contains(offset);
-    let token = within.then(|| root.token_at_offset(offset).right_biased())??;
-    match token.kind() {
-        SyntaxKind::TRIPLE_STRING | SyntaxKind::DISCRETION => Some(token.text_range()),
-        SyntaxKind::BLOCK_TEXT => Some(TextRange::empty(token.parent()?.text_range().start())),
-        _ => None,
-    }
+/// The texts of several lines in a chunk, in order, each with where it begins and ends. A block text's end is the line behind
+/// it, which is none of its own: it counts where its `|` stands.
+pub(crate) fn long_texts(root: &SyntaxNode) -> Vec<(TextRange, TextRange)> {
+    let tokens = root.descendants_with_tokens().filter_map(|it| it.into_token());
+    tokens
+        .filter(|it| it.kind() == SyntaxKind::BLOCK_TEXT || it.text().contains(['\n', '\r']))
+        .filter_map(|token| {
+            let lines = match token.kind() {
+                SyntaxKind::TRIPLE_STRING | SyntaxKind::DISCRETION => token.text_range(),
+                SyntaxKind::BLOCK_TEXT => TextRange::empty(token.parent()?.text_range().start()),
+                _ => return None,
+            };
+            Some((token.text_range(), lines))
+        })
+        .collect()
 }
 
 /// Where the line begins that a comment speaks of.
