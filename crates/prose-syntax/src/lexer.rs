@@ -410,7 +410,9 @@ impl Lexer<'_> {
                 self.check_discretion(start, width, end);
             }
             Err(looked) => {
-                self.looked(start, looked);
+                // Stars alone on their line look for a colon on the lines below.
+                let alone = stars != 2 && self.text[start + stars..self.line_end(start)].trim().is_empty();
+                self.looked(start, if alone { Looked::AtAll } else { looked });
                 self.pos = if stars == 2 {
                     // The colon that opens the body stays outside, so that the body is still found.
                     let line = self.text[start..self.line_end(start)].trim_end();
