@@ -147,6 +147,17 @@ pub(crate) fn configured(found: Vec<Diagnostic>, config: &Config) -> Vec<Diagnos
         .collect()
 }
 
+/// A file's path as somebody in the current folder can open it: relative to that where it is below it, else absolute.
+fn path_from_here(workspace: &Workspace, file: FileId) -> String {
+    let path = workspace.path(file);
+    let here = std::env::current_dir().and_then(|it| it.canonicalize());
+    match here.as_deref().map(|here| path.strip_prefix(here)) {
+        Ok(Ok(below)) => below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+        _ if path.is_absolute() => path.to_string_lossy().into_owned(),
+        _ => workspace.display(file).to_owned(),
+    }
+}
+
 /// Shows findings to a person.
 pub(crate) fn render_all<'a>(
     workspace: &Workspace,
@@ -159,13 +170,20 @@ pub(crate) fn render_all<'a>(
         let others: Vec<_> = diagnostic
             .related
             .iter()
-            .map(|(file, range, message)| (workspace.display(*file), workspace.text(*file), *range, message))
+            .map(|(file, range, message)| {
+                (
+                    path_from_here(workspace, *file),
+                    workspace.text(*file),
+                    *range,
+                    message,
+                )
+            })
             .collect();
         let report = Report {
             severity: diagnostic.severity,
             code: diagnostic.code,
             message: &diagnostic.message,
-            path: workspace.display(diagnostic.file),
+            path: &path_from_here(workspace, diagnostic.file),
             text: &text,
             range: bytes(diagnostic.range),
             related: others
@@ -242,7 +260,7 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
                         .iter()
                         .map(|(file, range, message)| {
                             json!({
-                                "path": workspace.display(*file),
+                                "path": path_from_here(workspace, *file),
                                 "range": range_json(workspace, *file, *range),
                                 "message": message,
                             })
@@ -258,7 +276,7 @@ fn report_json(workspace: &Workspace, checked: &[Checked], summary: Summary) -> 
                     })
                 })
                 .collect();
-            json!({"path": workspace.display(entry.file), "diagnostics": diagnostics})
+            json!({"path": path_from_here(workspace, entry.file), "diagnostics": diagnostics})
         })
         .collect();
     json!({
