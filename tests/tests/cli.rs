@@ -270,6 +270,22 @@ fn check_fixes_what_needs_no_decision() {
 }
 
 #[test]
+fn files_that_may_only_be_read_stay() {
+    const UNTIDY: &str = "session:  \"a\"\n";
+    let dir = workspace(&[("a.prose", UNTIDY)]);
+    let path = dir.path().join("a.prose");
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    for command in [&["check", "--fix", "a.prose"][..], &["fmt", "a.prose"]] {
+        let ran = prose(dir.path(), command);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("read-only"), "{ran:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), UNTIDY);
+}
+
+#[test]
 fn comments_silence_and_know_what_is_off() {
     let program = "session \"\" # prose: allow W001\nsession \"a\" # prose: allow W002\n";
     let dir = workspace(&[("a.prose", program)]);

@@ -149,6 +149,7 @@ pub(crate) fn known_skills(db: &dyn Db, file: SourceFile) -> Arc<FxHashSet<Strin
         out.insert(alias.to_string());
         out.insert(import.target.clone());
         out.insert(import.target.trim_start_matches('@').to_owned());
+        out.extend(import.target.rsplit('/').next().map(str::to_owned));
     }
     Arc::new(out)
 }

@@ -88,14 +88,20 @@ fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
 }
 
 /// Puts a new text in a file's place in one step, so that nobody ever reads half of it. A link stays one: the file it leads to is
-/// replaced.
+/// replaced. A file that may only be read is left alone, though its folder would allow it to be replaced.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    if permissions.readonly() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the file is read-only",
+        ));
+    }
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(text.as_bytes())?;
-    new.as_file()
-        .set_permissions(fs::metadata(&path)?.permissions())?;
+    new.as_file().set_permissions(permissions)?;
     new.as_file().sync_all()?;
     new.persist(&path)?;
     Ok(())

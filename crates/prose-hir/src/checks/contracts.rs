@@ -88,6 +88,11 @@ fn used(ctx: &mut Context<'_>, it: &UseDef) {
         _ => {}
     }
     if ctx.view.cycle.as_ref() == Some(target) {
+        if file_of(ctx, target) == Some(Some(ctx.file)) {
+            let text = "this file uses itself: remove this; what is to run again belongs into a block";
+            ctx.push(Finding::new("P152", *range, text));
+            return;
+        }
         let text = format!("`{target}` uses this file in turn: move what both need into a third");
         let mut finding = Finding::new("P152", *range, text);
         if let Some(Some(other)) = file_of(ctx, target)

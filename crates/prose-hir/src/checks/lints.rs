@@ -222,7 +222,9 @@ fn stmt_leaves(stmt: &Stmt) -> bool {
 fn leaves(it: &Expr) -> bool {
     let body = |it: &Body| it.stmts.iter().any(stmt_leaves);
     match &it.kind {
-        ExprKind::Throw(_) | ExprKind::Break | ExprKind::Return { .. } => true,
+        // With what an `output` returns, the parser may have lost its name.
+        ExprKind::Return { is_return, value } => *is_return || !is_missing(value.as_deref()),
+        ExprKind::Throw(_) | ExprKind::Break => true,
         ExprKind::If {
             arms,
             otherwise: Some(otherwise),
@@ -231,6 +233,11 @@ fn leaves(it: &Expr) -> bool {
         ExprKind::Do(it) => body(it),
         _ => false,
     }
+}
+
+/// Whether the parser found no value.
+pub(super) fn is_missing(value: Option<&Expr>) -> bool {
+    value.is_none_or(|it| matches!(it.kind, ExprKind::Missing))
 }
 
 /// A statement's first word.

@@ -191,7 +191,12 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
             let text = "the description is empty: say what is asked for";
             ctx.push(Finding::new("P215", value.range, text));
         }
-        ExprKind::Return { .. } if !inside.block && !inside.stage && !ctx.is_broken(it.range) => {
+        ExprKind::Return { is_return, value }
+            if !inside.block
+                && !inside.stage
+                && !ctx.is_broken(it.range)
+                && (*is_return || !lints::is_missing(value.as_deref())) =>
+        {
             let text =
                 "there is no block to return from: this becomes the program's value; write `output name = …`";
             ctx.push(Finding::new("P248", it.range, text));

@@ -437,6 +437,42 @@ let y = main()
 output z = "{topic} {y}"
 "#,
     );
+    let db = load(&Fixture::parse(
+        "#- /main.prose\nuse \"./main.prose\" as again\ndo again()\n",
+    ));
+    let messages: Vec<_> = found(&db, 0)
+        .into_iter()
+        .filter(|it| it.code == "P152")
+        .map(|it| it.message)
+        .collect();
+    assert_eq!(
+        messages,
+        ["this file uses itself: remove this; what is to run again belongs into a block"]
+    );
+}
+
+#[test]
+fn an_output_that_lost_its_name_ends_nothing() {
+    everything("output 😀: 1\n#      ^^ E004\nsession \"A\"\n");
+}
+
+#[test]
+fn longer_comparisons_in_words_are_none_of_two_words() {
+    everything("let x = 1\nif x is equal to 1:\n#    ^^ E004\n  session \"A\"\n");
+}
+
+#[test]
+fn a_skill_is_brought_in_by_the_last_part_of_what_is_used() {
+    everything(
+        r#"
+use "@org/style-guide" as style
+agent ed:
+  prompt: "Edit"
+  skills: ["style-guide", "style", "guide"]
+#                                  ^^^^^^^ W007
+session: ed
+"#,
+    );
 }
 
 #[test]

@@ -84,7 +84,11 @@ const COMPARE: u8 = 4;
 /// Whether the words between two values are `is` or `is not`, which people write for `==` and `!=`.
 fn compares_in_words(p: &Parser<'_>) -> bool {
     let value = if p.kw(1) == NOT_KW { 2 } else { 1 };
-    p.at(IDENT) && p.text(0) == "is" && !is_line_end(p.nth(value)) && starts_expr(p.nth(value))
+    // `is equal to 3`, `is greater than 3`: other words than these two, and more of them.
+    let longer = p.nth(value) == IDENT
+        && matches!(p.text(value), "equal" | "greater" | "less" | "more")
+        && matches!(p.text(value + 1), "to" | "than");
+    p.at(IDENT) && p.text(0) == "is" && !longer && !is_line_end(p.nth(value)) && starts_expr(p.nth(value))
 }
 
 /// Takes `is` as `==` and `is not` as `!=`.
