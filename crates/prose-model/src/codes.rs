@@ -281,6 +281,73 @@ mod tests {
         }
     }
 
+    /// `docs/codes/README.md`: a table for each group of numbers.
+    fn index() -> String {
+        let groups = [
+            (
+                "E",
+                "Errors with upstream's numbers",
+                "Some are milder here than upstream has them.",
+            ),
+            (
+                "W",
+                "Warnings with upstream's numbers",
+                "Some are milder here than upstream has them.",
+            ),
+            ("P1", "Errors", "A program with one does not run."),
+            ("P2", "Warnings", "The program runs, probably not as meant."),
+            ("P3", "Hints", "Worth knowing; the program runs as it is."),
+            (
+                "L",
+                "Lints",
+                "The program is right and may still not say what its author meant.",
+            ),
+        ];
+        let mut text = "# The diagnostic codes\n\n\
+            Everything that the checks can report, a page each. `prose explain CODE` shows the same page.\n\
+            A quick fix is a change that the editor offers; those marked `--fix` are, where they need no decision, also made by\n\
+            `prose check --fix`. [Configuration](../configuration.md#silencing-a-finding) says how a finding is silenced, and how a\n\
+            whole code gets another severity.\n"
+            .to_owned();
+        for (prefix, title, about) in groups {
+            text.push_str(&format!(
+                "\n## {title}\n\n{about}\n\n| code | what is reported | severity | quick fix |\n|---|---|---|---|\n"
+            ));
+            for info in CODES.iter().filter(|info| info.code.starts_with(prefix)) {
+                let severity = match info.withdrawn {
+                    true => "never reported",
+                    false => info.severity.as_str(),
+                };
+                let repair = match info.repair {
+                    Repair::None => "",
+                    Repair::Offered => "yes",
+                    Repair::Automatic => "`--fix`",
+                };
+                let title = info.title.replace('|', "\\|");
+                let code = info.code;
+                text.push_str(&format!(
+                    "| [{code}]({code}.md) | {title} | {severity} | {repair} |\n"
+                ));
+            }
+        }
+        text
+    }
+
+    /// With `UPDATE_EXPECT=1` the index is written.
+    #[test]
+    fn the_index_lists_every_code() {
+        let index = index();
+        for info in CODES {
+            assert_eq!(
+                index.matches(&format!("| [{0}]({0}.md) |", info.code)).count(),
+                1,
+                "{}",
+                info.code
+            );
+        }
+        expect_test::expect_file!["../../../docs/codes/README.md"].assert_eq(&index);
+    }
+
     #[test]
     fn found_in_any_case() {
         assert_eq!(find("e007").map(|it| it.code), Some("E007"));

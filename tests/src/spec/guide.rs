@@ -73,13 +73,47 @@ fn surplus(folder: &Path, files: &BTreeMap<String, String>) -> Vec<String> {
     names
 }
 
+/// How a page is to be read. The words are those of [`label`] and [`note`].
+const NOTATION: &str = "\
+Those who are new begin with [the first page](00-first-program.md); the others can be read in any order.
+
+## How to read a page
+
+`# ← error E007` at the end of a line is not part of the program: it marks what the checks report for that line, with the
+severity (`error`, `warning` or `hint`) and the code. `# ↓ warning P201` on a line of its own speaks of the line below
+it. The codes are linked under the program, and `prose explain E007` shows the same page. A program with an error does not
+run. One without marks has neither errors nor warnings, unless a list of what the checks say follows it; hints are marked only
+where they are the matter.
+
+A program may be followed by what it is run with and by what comes out. Everything runs on the backend `simulate`, which
+asks no model. Where no answers are given, it makes them up: `[simulated] ` and the session's label.
+
+| words | what follows them |
+|---|---|
+| File `lib/a.prose`: | a file beside the program |
+| Run with these answers: | a [mock file](../mock-files.md): what the sessions, judgements and inputs answer. In `flow.mock.toml` beside `flow.prose` it is found by itself |
+| Run with these inputs: | values for the program's inputs, as `--input NAME=VALUE` gives them |
+| It prints: | what `prose run` writes to its standard output |
+| It fails: | why the run stops: the kind of the failure and its message |
+| The sessions, in order of their start: | a line each: the agent, if it has one, and the label of the session, as a rule the beginning of its task |
+| What each session is given: | everything a session gets to see (its task, the agent's role under `system`, context, permissions, memory), and what the judge is asked |
+| What happens, in order: | starts, ends, judgements, waits, and how the run ends |
+| What the names hold in the end: | every name that was given a value, and its last value |
+| The run's `state.md`: | a file of the [run's folder](../run-directory.md) |
+| What the checks say (line:column): | everything that is reported, in full |
+| With the quick fixes applied: | the program when all fixes that the tools offer are made |
+| Formatted: | what `prose fmt` makes of the program |
+| Canonical form: | what `prose compile` prints for it |
+";
+
 fn index(pages: &[Page]) -> String {
     let mut text = "# The language guide\n\n\
         What a `.prose` program means, rule by rule. Every program on these pages is checked, and run where an outcome is \
         shown, whenever the tools are tested: the pages are rendered from the executable specification in \
-        [tests/spec](../../tests/spec).\n\n\
-        | page | about |\n|---|---|\n"
+        [tests/spec](../../tests/spec).\n\n"
         .to_owned();
+    text.push_str(NOTATION);
+    text.push_str("\n## The pages\n\n| page | about |\n|---|---|\n");
     for page in pages {
         text.push_str(&format!(
             "| [{}]({}.md) | {} |\n",
@@ -88,7 +122,7 @@ fn index(pages: &[Page]) -> String {
             lead(page).replace('|', "\\|")
         ));
     }
-    text.push_str("\nEach diagnostic has [a page of its own](../codes).\n");
+    text.push_str("\nEach diagnostic has [a page of its own](../codes/README.md).\n");
     text
 }
 
@@ -150,8 +184,21 @@ fn fence(info: &str, block: &str) -> String {
     }
     text.push_str(&format!("{ticks}{language}\n"));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
+    // The quick fixes leave the comments that announce what they mend, and those speak of nothing any more.
+    let mended = info.split_whitespace().nth(1) == Some("fixed");
     for line in body {
-        text.push_str(&note(line, language, &mut found));
+        if mended {
+            let (code, comments) = split_announced(line);
+            if comments.is_empty() {
+                text.push_str(line);
+            } else if code.trim().is_empty() {
+                continue;
+            } else {
+                text.push_str(code.trim_end());
+            }
+        } else {
+            text.push_str(&note(line, language, &mut found));
+        }
         text.push('\n');
     }
     text.push_str(close);

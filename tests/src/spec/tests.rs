@@ -293,6 +293,24 @@ fn expectations_are_counted() {
 }
 
 #[test]
+fn the_guide_leaves_no_notes_on_what_is_mended() {
+    let page = Page::read(
+        "01-one",
+        "# One\n\n```prose\nlet a = 1 && 2  # error: E004 \"and\"\n```\n\n```prose fixed\n# warning: P201\n\
+         let a = 1 and 2  # error: E004 \"and\"\n# mine\nlet b = 3  # mine\n```\n",
+    );
+    let files = guide::render(&[page]);
+    let text = &files["01-one.md"];
+    assert!(
+        text.contains("let a = 1 && 2  # ← error E004\n```\n\n<sub>[E004]"),
+        "{text}"
+    );
+    let fixed =
+        "With the quick fixes applied:\n\n```prose\nlet a = 1 and 2\n# mine\nlet b = 3  # mine\n```\n\n---\n";
+    assert!(text.contains(fixed), "{text}");
+}
+
+#[test]
 fn the_guide_has_notes_labels_and_links() {
     let first = Page::read(
         "01-one",
