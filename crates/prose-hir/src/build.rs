@@ -2,11 +2,11 @@
 
 use prose_model::{BinaryOp, Name};
 use prose_syntax::ast::{
-    self, AstNode, DiscretionToken, HasBody, HasModifiers, HasProperties, LiteralKind, PipeOpKind,
-    PropertyValue, StringToken, Target,
+    self, DiscretionToken, HasBody, HasModifiers, HasProperties, Inner, Leaf, LiteralKind, Node, PipeOpKind,
+    PropertyValue, StringToken, Target, Token, View,
 };
-use prose_syntax::text::{Interpolation, NamePart, PathStep, Segment};
-use prose_syntax::{SyntaxNode, SyntaxToken, TextRange, TextSize};
+use prose_syntax::text::{self, Interpolation, NamePart, PathStep, Segment};
+use prose_syntax::{NodeOrToken, TextRange, TextSize};
 
 use crate::hir::*;
 
@@ -16,7 +16,7 @@ pub(crate) fn chunk_body(parse: &prose_syntax::Parse) -> ChunkBody {
         depth: 0,
         too_deep: Vec::new(),
     };
-    let stmts = stmts(&mut cx, parse.tree().statements());
+    let stmts = stmts(&mut cx, parse.reader().statements());
     ChunkBody {
         stmts,
         too_deep: cx.too_deep,
@@ -47,20 +47,20 @@ impl Build {
     }
 }
 
-fn range(node: &impl AstNode<Language = prose_syntax::ProseLanguage>) -> TextRange {
-    node.syntax().text_range()
+fn range(view: &impl View) -> TextRange {
+    view.node().text_range()
 }
 
-fn ident(token: &SyntaxToken) -> Ident {
+fn ident(token: &Leaf<'_>) -> Ident {
     Ident {
         name: Name::new(token.text()),
         range: token.text_range(),
     }
 }
 
-fn name(node: Option<ast::Name>) -> Option<Ident> {
+fn name(node: Option<ast::Name<Inner<'_>>>) -> Option<Ident> {
     let token = node?.token()?;
-    Some(match StringToken::cast(token.clone()) {
+    Some(match StringToken::cast(token) {
         Some(string) => Ident {
             name: string.text().into(),
             range: token.text_range(),
@@ -69,7 +69,7 @@ fn name(node: Option<ast::Name>) -> Option<Ident> {
     })
 }
 
-fn name_ref(node: Option<ast::NameRef>) -> Option<Ident> {
+fn name_ref(node: Option<ast::NameRef<Inner<'_>>>) -> Option<Ident> {
     node?.token().as_ref().map(ident)
 }
 
@@ -80,7 +80,7 @@ fn exact<T>(items: impl Iterator<Item = T>) -> Vec<T> {
     out
 }
 
-fn stmts(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt>) -> Vec<Stmt> {
+fn stmts<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt<Inner<'a>>>) -> Vec<Stmt> {
     let read = nodes
         // `output name: "what it is"` only tells the reader something.
         .filter(|it| !matches!(it, ast::Stmt::Output(it) if it.only_declares()))
@@ -88,7 +88,7 @@ fn stmts(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt>) -> Vec<Stmt> {
     exact(read)
 }
 
-fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
+fn stmt(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> Stmt {
     let kind = match node {
         ast::Stmt::Use(it) => StmtKind::Use(UseDef {
             target: it
@@ -128,7 +128,7 @@ fn stmt(cx: &mut Build, node: &ast::Stmt) -> Stmt {
     }
 }
 
-fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
+fn executable_kind(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> ExprKind {
     match node {
         ast::Stmt::Input(it) => ExprKind::Input {
             name: name(it.name()),
@@ -138,7 +138,7 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
         ast::Stmt::Output(it) => match name(it.name()) {
             Some(name) => ExprKind::Output {
                 name,
-                value: boxed(cx, it.value(), it.syntax()),
+                value: boxed(cx, it.value(), it.node()),
             },
             None => ExprKind::Return {
                 is_return: false,
@@ -156,7 +156,7 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
             ExprKind::Let {
                 constant: it.is_const(),
                 target,
-                value: boxed(cx, it.value(), it.syntax()),
+                value: boxed(cx, it.value(), it.node()),
             }
         }
         ast::Stmt::Assign(it) => match it.target().and_then(|it| assign_target(cx, &it)) {
@@ -164,10 +164,10 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
                 name,
                 path,
                 computed,
-                value: boxed(cx, it.value(), it.syntax()),
+                value: boxed(cx, it.value(), it.node()),
             },
             // Something that can't be assigned to was reported by the parser; its value still runs.
-            None => opt_expr(cx, it.value(), it.syntax()).kind,
+            None => opt_expr(cx, it.value(), it.node()).kind,
         },
         ast::Stmt::Throw(it) => ExprKind::Throw(it.value().map(|it| Box::new(expr(cx, &it)))),
         ast::Stmt::Return(it) => ExprKind::Return {
@@ -176,10 +176,10 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
         },
         ast::Stmt::Break(_) => ExprKind::Break,
         ast::Stmt::Assert(it) => ExprKind::Assert {
-            cond: boxed(cx, it.condition(), it.syntax()),
+            cond: boxed(cx, it.condition(), it.node()),
             message: it.message().map(|it| Box::new(expr(cx, &it))),
         },
-        ast::Stmt::Expr(it) => opt_expr(cx, it.expr(), it.syntax()).kind,
+        ast::Stmt::Expr(it) => opt_expr(cx, it.expr(), it.node()).kind,
         ast::Stmt::Use(_) | ast::Stmt::Import(_) | ast::Stmt::Agent(_) | ast::Stmt::Block(_) => {
             ExprKind::Missing
         }
@@ -187,7 +187,7 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt) -> ExprKind {
 }
 
 /// The variable, the path below it, and whether it is written `name_{v}`.
-fn assign_target(cx: &mut Build, target: &Target) -> Option<(Ident, Vec<Expr>, bool)> {
+fn assign_target(cx: &mut Build, target: &Target<Inner<'_>>) -> Option<(Ident, Vec<Expr>, bool)> {
     match target {
         Target::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new(), false)),
         Target::Computed(it) => {
@@ -201,13 +201,13 @@ fn assign_target(cx: &mut Build, target: &Target) -> Option<(Ident, Vec<Expr>, b
         }
         Target::Index(it) => {
             let (root, mut path) = place(cx, &it.base()?)?;
-            path.push(opt_expr(cx, it.index(), it.syntax()));
+            path.push(opt_expr(cx, it.index(), it.node()));
             Some((root, path, false))
         }
     }
 }
 
-fn place(cx: &mut Build, node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
+fn place(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> Option<(Ident, Vec<Expr>)> {
     match node {
         ast::Expr::Name(it) => Some((name_ref(Some(it.clone()))?, Vec::new())),
         ast::Expr::Field(it) => {
@@ -217,7 +217,7 @@ fn place(cx: &mut Build, node: &ast::Expr) -> Option<(Ident, Vec<Expr>)> {
         }
         ast::Expr::Index(it) => {
             let (root, mut path) = place(cx, &it.base()?)?;
-            path.push(opt_expr(cx, it.index(), it.syntax()));
+            path.push(opt_expr(cx, it.index(), it.node()));
             Some((root, path))
         }
         ast::Expr::Paren(it) => place(cx, &it.inner()?),
@@ -238,7 +238,7 @@ fn key_text(key: &Ident) -> Expr {
     }
 }
 
-fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
+fn body(cx: &mut Build, node: Option<ast::Body<Inner<'_>>>) -> Body {
     match node {
         Some(node) => {
             let range = range(&node);
@@ -252,12 +252,12 @@ fn body(cx: &mut Build, node: Option<ast::Body>) -> Body {
     }
 }
 
-fn params(node: Option<ast::ParamList>) -> Vec<Ident> {
+fn params(node: Option<ast::ParamList<Inner<'_>>>) -> Vec<Ident> {
     node.map(|list| list.params().filter_map(|it| name(it.name())).collect())
         .unwrap_or_default()
 }
 
-fn mods(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modifier> {
+fn mods<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier<Inner<'a>>>) -> Vec<Modifier> {
     nodes
         .map(|it| Modifier {
             name: name(it.name()),
@@ -267,17 +267,17 @@ fn mods(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier>) -> Vec<Modif
         .collect()
 }
 
-fn args(cx: &mut Build, node: Option<ast::ArgList>) -> Vec<Argument> {
+fn args(cx: &mut Build, node: Option<ast::ArgList<Inner<'_>>>) -> Vec<Argument> {
     let Some(list) = node else { return Vec::new() };
     list.args()
         .map(|it| Argument {
             name: name(it.name()),
-            value: opt_expr(cx, it.value(), it.syntax()),
+            value: opt_expr(cx, it.value(), it.node()),
         })
         .collect()
 }
 
-fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Property> {
+fn props<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Property<Inner<'a>>>) -> Vec<Property> {
     let read = nodes.filter_map(|it| {
         let key = name(it.key())?;
         let value = match it.value() {
@@ -309,11 +309,11 @@ fn props(cx: &mut Build, nodes: impl Iterator<Item = ast::Property>) -> Vec<Prop
     exact(read)
 }
 
-fn boxed(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Box<Expr> {
+fn boxed(cx: &mut Build, node: Option<ast::Expr<Inner<'_>>>, parent: &Inner<'_>) -> Box<Expr> {
     Box::new(opt_expr(cx, node, parent))
 }
 
-fn opt_expr(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Expr {
+fn opt_expr(cx: &mut Build, node: Option<ast::Expr<Inner<'_>>>, parent: &Inner<'_>) -> Expr {
     match node {
         Some(node) => expr(cx, &node),
         None => Expr {
@@ -324,7 +324,7 @@ fn opt_expr(cx: &mut Build, node: Option<ast::Expr>, parent: &SyntaxNode) -> Exp
 }
 
 /// Reads an expression.
-fn expr(cx: &mut Build, node: &ast::Expr) -> Expr {
+fn expr(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> Expr {
     let range = range(node);
     Expr {
         range,
@@ -334,8 +334,8 @@ fn expr(cx: &mut Build, node: &ast::Expr) -> Expr {
     }
 }
 
-fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
-    let syntax = node.syntax();
+fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
+    let syntax = node.node();
     match node {
         ast::Expr::Session(it) => ExprKind::Session(Box::new(Session {
             resume: false,
@@ -389,7 +389,7 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
             let mut arms = vec![(opt_expr(cx, it.condition(), syntax), body(cx, it.body()))];
             arms.extend(
                 it.elifs()
-                    .map(|it| (opt_expr(cx, it.condition(), it.syntax()), body(cx, it.body()))),
+                    .map(|it| (opt_expr(cx, it.condition(), it.node()), body(cx, it.body()))),
             );
             ExprKind::If {
                 arms,
@@ -478,12 +478,12 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr) -> ExprKind {
     }
 }
 
-fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
+fn field(cx: &mut Build, node: &ast::ObjectField<Inner<'_>>) -> Option<Field> {
     let value = node.value();
     let key = match name(node.key()) {
         Some(key) => key,
         None => {
-            let text = node.key_text().unwrap_or_else(|| spelled(node.syntax()));
+            let text = node.key_text().unwrap_or_else(|| spelled(node.node()));
             Ident {
                 name: text.trim().into(),
                 range: range(node),
@@ -492,19 +492,30 @@ fn field(cx: &mut Build, node: &ast::ObjectField) -> Option<Field> {
     };
     Some(Field {
         key,
-        value: opt_expr(cx, value, node.syntax()),
+        value: opt_expr(cx, value, node.node()),
     })
 }
 
 /// The tokens of a field without a name, which they name: neither blanks and comments, nor the comma that may end a list, so
 /// that formatting renames nothing. Words stay apart.
-fn spelled(node: &prose_syntax::SyntaxNode) -> String {
+fn spelled(node: &Inner<'_>) -> String {
     let mut out = String::new();
-    for token in node
-        .descendants_with_tokens()
-        .filter_map(|it| it.into_token())
-        .filter(|it| !it.kind().is_trivia())
-    {
+    spell(node, &mut out);
+    out
+}
+
+fn spell(node: &Inner<'_>, out: &mut String) {
+    for element in node.elements() {
+        let token = match element {
+            NodeOrToken::Node(it) => {
+                spell(&it, out);
+                continue;
+            }
+            NodeOrToken::Token(it) => it,
+        };
+        if token.kind().is_trivia() {
+            continue;
+        }
         let text = token.text();
         if text.starts_with([']', '}', ')']) && out.ends_with(',') {
             out.pop();
@@ -515,10 +526,9 @@ fn spelled(node: &prose_syntax::SyntaxNode) -> String {
         }
         out.push_str(text);
     }
-    out
 }
 
-fn choice_option(cx: &mut Build, node: &ast::ChoiceOption) -> ChoiceOption {
+fn choice_option(cx: &mut Build, node: &ast::ChoiceOption<Inner<'_>>) -> ChoiceOption {
     let label = node.label();
     let text = match &label {
         Some(ast::Expr::Literal(it)) => it.string().map(|it| it.text()),
@@ -527,14 +537,14 @@ fn choice_option(cx: &mut Build, node: &ast::ChoiceOption) -> ChoiceOption {
     };
     ChoiceOption {
         label: text
-            .or_else(|| label.as_ref().map(|it| it.syntax().text().to_string()))
+            .or_else(|| label.as_ref().map(|it| it.node().spelling()))
             .unwrap_or_default(),
         range: label.map_or_else(|| range(node), |it| range(&it)),
         body: body(cx, node.body()),
     }
 }
 
-fn stage(cx: &mut Build, node: &ast::PipeOp) -> Stage {
+fn stage(cx: &mut Build, node: &ast::PipeOp<Inner<'_>>) -> Stage {
     let kind = match node.kind() {
         Some(PipeOpKind::Map) => StageKind::Map(body(cx, node.body())),
         Some(PipeOpKind::Filter) => StageKind::Filter(body(cx, node.body())),
@@ -574,15 +584,15 @@ fn binary_op(op: ast::BinOp) -> BinaryOp {
     }
 }
 
-fn template(string: &StringToken) -> Template {
+fn template(string: &StringToken<Leaf<'_>>) -> Template {
     Template {
         range: string.text_range(),
         content: string.content_range(),
-        parts: parts(string.segments(), string.syntax()),
+        parts: parts(string.syntax()),
     }
 }
 
-fn discretion(token: &DiscretionToken) -> ExprKind {
+fn discretion(token: &DiscretionToken<Leaf<'_>>) -> ExprKind {
     let text = token.text();
     let bare = token.as_name().map(|name| {
         let lead = TextSize::of(&text[..text.len() - text.trim_start().len()]);
@@ -592,7 +602,7 @@ fn discretion(token: &DiscretionToken) -> ExprKind {
             name: name.into(),
         }
     });
-    let mut parts = parts(token.segments(), token.syntax());
+    let mut parts = parts(token.syntax());
     trim(&mut parts);
     ExprKind::Judge {
         text: Template {
@@ -615,8 +625,13 @@ fn trim(parts: &mut Vec<Part>) {
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
 }
 
-fn parts(segments: Vec<Segment>, token: &SyntaxToken) -> Vec<Part> {
-    segments
+fn parts(token: &Leaf<'_>) -> Vec<Part> {
+    match text::plain(token.kind(), token.text()) {
+        Some("") => return Vec::new(),
+        Some(plain) => return vec![Part::Text(plain.to_owned())],
+        None => {}
+    }
+    text::segments(token.kind(), token.text(), token.text_range().start())
         .into_iter()
         .map(|segment| match segment {
             Segment::Text { text, .. } => Part::Text(text),

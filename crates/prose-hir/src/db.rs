@@ -6,6 +6,7 @@ use prose_syntax::{ChunkMap, Splice, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 use salsa::Setter;
 
+use crate::inputs::ChunkText;
 use crate::{Chunk, SourceFile};
 
 /// Names a file for as long as the database lives. Numbers are given out by whoever owns the files.
@@ -186,13 +187,17 @@ impl RootDatabase {
     fn set_chunks(&mut self, file: SourceFile, old_text: &str, new_text: &str, edit: &Edit) {
         let old_chunks = file.chunks(self);
         let maps = Arc::make_mut(&mut self.maps);
+        // What is known of the new chunks already.
+        let mut read = Vec::new();
         let (starts, splice) = match maps.get_mut(&file).filter(|_| !old_text.is_empty()) {
             Some(map) => {
                 let splice = map.edit(new_text, edit.deleted, edit.inserted);
                 (map.starts(), splice)
             }
             None => {
-                let map = ChunkMap::with_target(new_text, self.chunk_size);
+                let map = prose_syntax::cut_and_parse(new_text, self.chunk_size, |parse| {
+                    read.push(crate::build::chunk_body(&parse));
+                });
                 let splice = Splice {
                     old: 0..old_chunks.len(),
                     new: 0..map.len(),
@@ -223,22 +228,24 @@ impl RootDatabase {
         let mut spare: Vec<Chunk> = old[..fewer].to_vec();
         spare.extend(old[fewer..].iter().skip(splice.new.len()));
         let mut kept = std::iter::repeat_n(None, more).chain(kept.map(Some));
+        let mut read = read.into_iter();
         let mut fresh = Vec::with_capacity(splice.new.len());
         for index in splice.new.clone() {
             let text = piece(index);
+            let read = read.next();
             let used = kept.next().flatten();
             let used = used.or_else(|| Arc::make_mut(&mut self.spare).pop());
             let chunk = match used {
                 Some(chunk) => {
-                    if chunk.text(self) != text {
-                        chunk.set_text(self).to(text.into());
+                    if **chunk.text(self) != *text {
+                        chunk.set_text(self).to(ChunkText::new(text, read));
                     }
                     if chunk.file(self) != file {
                         chunk.set_file(self).to(file);
                     }
                     chunk
                 }
-                None => Chunk::new(self, text.into(), file),
+                None => Chunk::new(self, ChunkText::new(text, read), file),
             };
             fresh.push(chunk);
         }

@@ -2,11 +2,42 @@
 // The macro makes constructors and setters without documentation.
 #![allow(missing_docs)]
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prose_syntax::TextSize;
 
+use crate::hir::ChunkBody;
 use crate::{FileId, FileState};
+
+/// The text of a chunk. What a file's first cutting has read on the way waits in it for whoever asks first, and is the same as
+/// what reading the text again gives.
+#[derive(Debug)]
+pub struct ChunkText {
+    text: Box<str>,
+    read: Mutex<Option<Arc<ChunkBody>>>,
+}
+
+impl ChunkText {
+    pub(crate) fn new(text: &str, read: Option<ChunkBody>) -> Arc<ChunkText> {
+        Arc::new(ChunkText {
+            text: text.into(),
+            read: Mutex::new(read.map(Arc::new)),
+        })
+    }
+    /// What was read already. Only once, so that it does not stay in memory.
+    pub(crate) fn take_read(&self) -> Option<Arc<ChunkBody>> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.take()
+    }
+}
+
+impl Deref for ChunkText {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
 
 /// A piece of a file, some statements long, with its own parse, signature and checks. Where it stands is a matter of its
 /// file.
@@ -14,7 +45,7 @@ use crate::{FileId, FileState};
 pub struct Chunk {
     /// The text.
     #[returns(deref)]
-    pub text: Arc<str>,
+    pub text: Arc<ChunkText>,
     /// The file it is a piece of.
     #[returns(copy)]
     pub file: SourceFile,

@@ -31,7 +31,7 @@ pub use db::{
     Change, Db, EventCallback, FileContent, FileId, FileState, Resolutions, RootDatabase, chunk_at,
 };
 pub use diagnostic::{Diagnostic, Fix, Tag};
-pub use inputs::{Chunk, SourceFile};
+pub use inputs::{Chunk, ChunkText, SourceFile};
 pub use lower::bundle;
 pub use prose_syntax::LineIndex;
 pub use queries::{ParsedChunk, body, line_index, parse};

@@ -51,7 +51,11 @@ pub fn parse(db: &dyn Db, chunk: Chunk) -> ParsedChunk {
 /// what is read from it.
 #[salsa::tracked(lru = 512)]
 pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
-    let parse = prose_syntax::parse(chunk.text(db));
+    let text = chunk.text(db);
+    if let Some(read) = text.take_read() {
+        return read;
+    }
+    let parse = prose_syntax::parse(text);
     Arc::new(crate::build::chunk_body(&parse))
 }
 

@@ -3,30 +3,60 @@
 //! Every accessor may answer `None`: a tree of a broken program misses parts.
 
 mod expr;
+mod node;
 mod stmt;
 mod string;
 
-use crate::{ProseLanguage, SyntaxKind, SyntaxNode, SyntaxToken};
+use crate::SyntaxKind;
 
 pub use expr::*;
-pub use rowan::ast::{AstChildren, AstNode, AstPtr};
+pub use node::*;
+pub use rowan::ast::{AstNode, AstPtr};
 pub use stmt::*;
 pub use string::*;
 
+/// A typed view of some kind of node. Those of a [`SyntaxNode`] are an [`AstNode`] as well.
+pub trait View: Sized {
+    /// What is looked at.
+    type Node: Node;
+    /// Whether nodes of a kind are looked at in this way.
+    fn is(kind: SyntaxKind) -> bool;
+    /// The view of a node, if it is of the kind.
+    fn of(node: Self::Node) -> Option<Self>;
+    /// The node.
+    fn node(&self) -> &Self::Node;
+}
+
+/// Children that have a view.
+#[derive(Debug, Clone)]
+pub struct Views<N: Node, V> {
+    children: N::Children,
+    views: std::marker::PhantomData<V>,
+}
+
+impl<N: Node, V: View<Node = N>> Iterator for Views<N, V> {
+    type Item = V;
+    fn next(&mut self) -> Option<V> {
+        self.children.find_map(V::of)
+    }
+}
+
 /// First child of a type.
-pub(crate) fn child<N: AstNode<Language = ProseLanguage>>(node: &SyntaxNode) -> Option<N> {
-    // Looks at kinds before it makes a node of the child.
-    node.first_child_by_kind(&N::can_cast).and_then(N::cast)
+pub(crate) fn child<N: Node, V: View<Node = N>>(node: &N) -> Option<V> {
+    node.first_child_of(V::is).and_then(V::of)
 }
 
 /// All children of a type.
-pub(crate) fn children<N: AstNode<Language = ProseLanguage>>(node: &SyntaxNode) -> AstChildren<N> {
-    rowan::ast::support::children(node)
+pub(crate) fn children<N: Node, V: View<Node = N>>(node: &N) -> Views<N, V> {
+    Views {
+        children: node.children(),
+        views: std::marker::PhantomData,
+    }
 }
 
 /// First direct token of a kind.
-pub(crate) fn token(node: &SyntaxNode, kind: SyntaxKind) -> Option<SyntaxToken> {
-    node.first_child_or_token_by_kind(&|it| it == kind)?.into_token()
+pub(crate) fn token<N: Node>(node: &N, kind: SyntaxKind) -> Option<N::Token> {
+    node.first_token_of(kind)
 }
 
 /// Declares a node type.
@@ -34,57 +64,40 @@ macro_rules! ast_node {
     ($( $(#[$meta:meta])* $name:ident = $kind:ident; )*) => { $(
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        pub struct $name(pub(crate) $crate::SyntaxNode);
+        pub struct $name<N = $crate::SyntaxNode>(pub(crate) N);
 
-        impl rowan::ast::AstNode for $name {
-            type Language = $crate::ProseLanguage;
-            fn can_cast(kind: $crate::SyntaxKind) -> bool {
+        impl<N: $crate::ast::Node> $crate::ast::View for $name<N> {
+            type Node = N;
+            fn is(kind: $crate::SyntaxKind) -> bool {
                 kind == $crate::SyntaxKind::$kind
             }
-            fn cast(node: $crate::SyntaxNode) -> Option<Self> {
+            fn of(node: N) -> Option<Self> {
                 (node.kind() == $crate::SyntaxKind::$kind).then_some($name(node))
             }
-            fn syntax(&self) -> &$crate::SyntaxNode {
+            fn node(&self) -> &N {
                 &self.0
             }
         }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(&self.0, f)
-            }
-        }
+        $crate::ast::ast_common!($name);
     )* };
 }
 
-/// Declares a closed choice between node types.
-macro_rules! ast_enum {
-    ($( #[$meta:meta] )* $name:ident { $( $(#[$vmeta:meta])* $variant:ident($ty:ident), )* }) => {
-        $( #[$meta] )*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        pub enum $name { $( $(#[$vmeta])* $variant($ty), )* }
-
+/// What all views of a [`SyntaxNode`] have.
+macro_rules! ast_common {
+    ($name:ident) => {
         impl rowan::ast::AstNode for $name {
             type Language = $crate::ProseLanguage;
             fn can_cast(kind: $crate::SyntaxKind) -> bool {
-                $( <$ty as rowan::ast::AstNode>::can_cast(kind) )||*
+                <Self as $crate::ast::View>::is(kind)
             }
             fn cast(node: $crate::SyntaxNode) -> Option<Self> {
-                $( if <$ty as rowan::ast::AstNode>::can_cast(node.kind()) {
-                    return <$ty as rowan::ast::AstNode>::cast(node).map($name::$variant);
-                } )*
-                None
+                <Self as $crate::ast::View>::of(node)
             }
             fn syntax(&self) -> &$crate::SyntaxNode {
-                match self { $( $name::$variant(it) => rowan::ast::AstNode::syntax(it), )* }
+                <Self as $crate::ast::View>::node(self)
             }
         }
-
-        $( impl From<$ty> for $name {
-            fn from(node: $ty) -> Self {
-                $name::$variant(node)
-            }
-        } )*
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,6 +107,41 @@ macro_rules! ast_enum {
     };
 }
 
+/// Declares a closed choice between node types.
+macro_rules! ast_enum {
+    ($( #[$meta:meta] )* $name:ident { $( $(#[$vmeta:meta])* $variant:ident($ty:ident), )* }) => {
+        $( #[$meta] )*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum $name<N = $crate::SyntaxNode> { $( $(#[$vmeta])* $variant($ty<N>), )* }
+
+        impl<N: $crate::ast::Node> $crate::ast::View for $name<N> {
+            type Node = N;
+            fn is(kind: $crate::SyntaxKind) -> bool {
+                $( <$ty<N> as $crate::ast::View>::is(kind) )||*
+            }
+            fn of(node: N) -> Option<Self> {
+                let kind = node.kind();
+                $( if <$ty<N> as $crate::ast::View>::is(kind) {
+                    return <$ty<N> as $crate::ast::View>::of(node).map($name::$variant);
+                } )*
+                None
+            }
+            fn node(&self) -> &N {
+                match self { $( $name::$variant(it) => $crate::ast::View::node(it), )* }
+            }
+        }
+
+        $crate::ast::ast_common!($name);
+
+        $( impl<N> From<$ty<N>> for $name<N> {
+            fn from(node: $ty<N>) -> Self {
+                $name::$variant(node)
+            }
+        } )*
+    };
+}
+
+pub(crate) use ast_common;
 pub(crate) use ast_enum;
 pub(crate) use ast_node;
 
@@ -108,21 +156,23 @@ ast_node! {
     Error = ERROR;
 }
 
-impl SourceFile {
+impl<N: Node> SourceFile<N> {
     /// Top-level statements, in order.
-    pub fn statements(&self) -> AstChildren<Stmt> {
+    pub fn statements(&self) -> Views<N, Stmt<N>> {
         children(&self.0)
     }
+}
 
+impl SourceFile {
     /// Parses a text; the findings are in the result.
     pub fn parse(text: &str) -> crate::Parse {
         crate::parse(text)
     }
 }
 
-impl Name {
+impl<N: Node> Name<N> {
     /// The word's token. In a property key or field name it may also be a [`SyntaxKind::STRING`].
-    pub fn token(&self) -> Option<SyntaxToken> {
+    pub fn token(&self) -> Option<N::Token> {
         self.0.first_token().filter(|it| !it.kind().is_trivia())
     }
 
@@ -132,9 +182,16 @@ impl Name {
     }
 }
 
-impl NameRef {
+impl<N: Node> Name<N> {
+    /// Whether it is this name.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.token().is_some_and(|it| it.text() == name)
+    }
+}
+
+impl<N: Node> NameRef<N> {
     /// The word's token.
-    pub fn token(&self) -> Option<SyntaxToken> {
+    pub fn token(&self) -> Option<N::Token> {
         self.0.first_token().filter(|it| !it.kind().is_trivia())
     }
 

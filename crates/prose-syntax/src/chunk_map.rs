@@ -18,7 +18,7 @@ use rowan::{TextRange, TextSize};
 use crate::{
     lexer::{self, Looked, range},
     parsing::STRETCH,
-    scan::{Scan, size},
+    scan::{Cut, Scan, size},
 };
 
 /// Where a file is cut. There is at least one chunk; they are in order, without gaps, and cover the whole text.
@@ -65,6 +65,11 @@ impl ChunkMap {
 
     /// Cuts a text into chunks of about `target` bytes; 1 cuts at every legal place.
     pub fn with_target(text: &str, target: usize) -> Self {
+        ChunkMap::visit(text, target, |_, _| ())
+    }
+
+    /// Cuts a text and shows each chunk on the way, so that it need not be scanned once more.
+    pub(crate) fn visit(text: &str, target: usize, visitor: impl FnMut(&Scan, Range<Cut>)) -> Self {
         let mut map = ChunkMap {
             starts: Vec::with_capacity(text.len() / target.max(64) + 1),
             reach: Vec::new(),
@@ -75,11 +80,11 @@ impl ChunkMap {
                 tiny: target / 4,
             },
         };
-        map.cut(text);
+        map.cut(text, visitor);
         map
     }
 
-    fn cut(&mut self, text: &str) {
+    fn cut(&mut self, text: &str, mut visitor: impl FnMut(&Scan, Range<Cut>)) {
         let mut scan = Scan::default();
         let mut from = 0;
         let usual = STRETCH.max(self.sizes.large.saturating_mul(2));
@@ -93,17 +98,22 @@ impl ChunkMap {
             if last.is_some() {
                 bounds.push(text.len());
             }
-            let begin = from;
+            let mut begin = scan.start();
+            let mut cuts = scan.cuts().chain(last);
             for bound in bounds {
+                let Some(cut) = cuts.find(|it| scan.offset(*it) == bound) else {
+                    continue;
+                };
                 self.starts.push(size(from));
                 self.reach.push(stretch.reach(range(from, bound)));
-                from = bound;
+                visitor(&scan, begin..cut);
+                (begin, from) = (cut, bound);
             }
             if last.is_some() {
                 return;
             }
             // Nothing to cut in so much text: look at more of it.
-            len = if from == begin {
+            len = if begin == scan.start() {
                 len.saturating_mul(2)
             } else {
                 usual

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    Parse, SyntaxError,
+    ChunkMap, Parse, SyntaxError,
     SyntaxKind::SOURCE_FILE,
     builder::{self, Builder},
     event::{self, Event},
@@ -38,6 +38,25 @@ pub fn parse(text: &str) -> Parse {
         builder.finish();
     });
     Parse { green, errors }
+}
+
+/// Cuts a text of at most [`crate::MAX_TEXT_LEN`] bytes into chunks of about `target` bytes, as [`ChunkMap::with_target`], and parses
+/// each on the way, so that it is scanned only once. Gives what parsing each chunk gives, in order.
+pub fn cut_and_parse(text: &str, target: usize, mut each: impl FnMut(Parse)) -> ChunkMap {
+    let mut events = Vec::new();
+    ChunkMap::visit(text, target, |scan, cuts| {
+        let mut errors = Vec::new();
+        let start = size(scan.offset(cuts.start));
+        let green = builder::build(|builder| {
+            builder.start(SOURCE_FILE);
+            part(text, scan, cuts, &mut events, builder, &mut errors);
+            builder.finish();
+        });
+        for error in &mut errors {
+            error.range -= start;
+        }
+        each(Parse { green, errors });
+    })
 }
 
 /// Parses what is between two cuts of a stretch into the open root, and gives the findings in it, in order, with their places

@@ -244,6 +244,18 @@ pub fn escapes(kind: SyntaxKind, token: &str, start: TextSize) -> Vec<Escape> {
     out
 }
 
+/// The text of a token between its delimiters, when that is all there is to it: it has no layout, and nothing in it is escaped or
+/// may be an interpolation.
+pub fn plain(kind: SyntaxKind, token: &str) -> Option<&str> {
+    let content = match kind {
+        STRING | DISCRETION => &token[content_range(kind, token)],
+        _ => return None,
+    };
+    memchr::memchr2(b'{', b'\\', content.as_bytes())
+        .is_none()
+        .then_some(content)
+}
+
 /// Splits a token into text and interpolations. `start` is the token's offset in the file; all ranges are absolute.
 pub fn segments(kind: SyntaxKind, token: &str, start: TextSize) -> Vec<Segment> {
     let content = content_range(kind, token);

@@ -238,7 +238,7 @@ impl<'a> Assembly<'a> {
         Lowerer {
             file: self.file_index(file),
             start: file.starts(self.db).get(index).copied().unwrap_or_default(),
-            text: chunk.text(self.db).into(),
+            text: (**chunk.text(self.db)).into(),
             names: resolutions(file, (chunk, index as u32), scopes, scope),
             entry,
             prefix,

@@ -1,10 +1,10 @@
 //! Expressions and their parts.
 
 use super::{
-    AstChildren, AstNode, Body, DiscretionToken, HasBody, HasModifiers, HasProperties, Name, NameRef,
-    ParamList, StringToken, ast_enum, ast_node, child, children, token,
+    Body, DiscretionToken, HasBody, HasModifiers, HasProperties, Name, NameRef, Node, ParamList, StringToken,
+    Token, View, Views, ast_enum, ast_node, child, children, token,
 };
-use crate::{SyntaxKind, SyntaxKind::*, SyntaxToken};
+use crate::{SyntaxKind, SyntaxKind::*};
 
 ast_node! {
     /// `session …`
@@ -129,210 +129,210 @@ ast_enum! {
     }
 }
 
-impl HasProperties for SessionExpr {}
-impl HasProperties for ResumeExpr {}
-impl HasModifiers for SessionExpr {}
-impl HasModifiers for ParallelExpr {}
-impl HasModifiers for ForExpr {}
-impl HasModifiers for RepeatExpr {}
-impl HasModifiers for LoopExpr {}
-impl HasBody for DoExpr {}
-impl HasBody for ParallelExpr {}
-impl HasBody for ForExpr {}
-impl HasBody for RepeatExpr {}
-impl HasBody for LoopExpr {}
-impl HasBody for IfExpr {}
-impl HasBody for ElifClause {}
-impl HasBody for ElseClause {}
-impl HasBody for ChoiceOption {}
-impl HasBody for TryExpr {}
-impl HasBody for CatchClause {}
-impl HasBody for FinallyClause {}
-impl HasBody for PipeOp {}
+impl<N: Node> HasProperties for SessionExpr<N> {}
+impl<N: Node> HasProperties for ResumeExpr<N> {}
+impl<N: Node> HasModifiers for SessionExpr<N> {}
+impl<N: Node> HasModifiers for ParallelExpr<N> {}
+impl<N: Node> HasModifiers for ForExpr<N> {}
+impl<N: Node> HasModifiers for RepeatExpr<N> {}
+impl<N: Node> HasModifiers for LoopExpr<N> {}
+impl<N: Node> HasBody for DoExpr<N> {}
+impl<N: Node> HasBody for ParallelExpr<N> {}
+impl<N: Node> HasBody for ForExpr<N> {}
+impl<N: Node> HasBody for RepeatExpr<N> {}
+impl<N: Node> HasBody for LoopExpr<N> {}
+impl<N: Node> HasBody for IfExpr<N> {}
+impl<N: Node> HasBody for ElifClause<N> {}
+impl<N: Node> HasBody for ElseClause<N> {}
+impl<N: Node> HasBody for ChoiceOption<N> {}
+impl<N: Node> HasBody for TryExpr<N> {}
+impl<N: Node> HasBody for CatchClause<N> {}
+impl<N: Node> HasBody for FinallyClause<N> {}
+impl<N: Node> HasBody for PipeOp<N> {}
 
-impl SessionExpr {
+impl<N: Node> SessionExpr<N> {
     /// The keyword.
-    pub fn keyword(&self) -> Option<SyntaxToken> {
+    pub fn keyword(&self) -> Option<N::Token> {
         token(&self.0, SESSION_KW)
     }
     /// The text on the line: `session "text"`, `session: "text"`, `session: agent "text"`.
-    pub fn text(&self) -> Option<Literal> {
+    pub fn text(&self) -> Option<Literal<N>> {
         child(&self.0)
     }
     /// The name the result is bound to: `session name: agent`.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The agent: `session: agent`.
-    pub fn agent(&self) -> Option<NameRef> {
+    pub fn agent(&self) -> Option<NameRef<N>> {
         child(&self.0)
     }
 }
 
-impl ResumeExpr {
+impl<N: Node> ResumeExpr<N> {
     /// The keyword.
-    pub fn keyword(&self) -> Option<SyntaxToken> {
+    pub fn keyword(&self) -> Option<N::Token> {
         token(&self.0, RESUME_KW)
     }
     /// The text on the line: `resume: agent "text"`.
-    pub fn text(&self) -> Option<Literal> {
+    pub fn text(&self) -> Option<Literal<N>> {
         child(&self.0)
     }
     /// The name the result is bound to: `resume name: agent`.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The agent.
-    pub fn agent(&self) -> Option<NameRef> {
+    pub fn agent(&self) -> Option<NameRef<N>> {
         child(&self.0)
     }
 }
 
-impl DoCallExpr {
+impl<N: Node> DoCallExpr<N> {
     /// The block, or program, that is called.
-    pub fn callee(&self) -> Option<NameRef> {
+    pub fn callee(&self) -> Option<NameRef<N>> {
         child(&self.0)
     }
     /// The arguments; `None` in `do f`.
-    pub fn args(&self) -> Option<ArgList> {
+    pub fn args(&self) -> Option<ArgList<N>> {
         child(&self.0)
     }
 }
 
-impl ForExpr {
+impl<N: Node> ForExpr<N> {
     /// The token of `parallel for`.
-    pub fn parallel_token(&self) -> Option<SyntaxToken> {
+    pub fn parallel_token(&self) -> Option<N::Token> {
         token(&self.0, PARALLEL_KW)
     }
     /// The item variable.
-    pub fn item(&self) -> Option<Name> {
+    pub fn item(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The index variable.
-    pub fn index(&self) -> Option<Name> {
+    pub fn index(&self) -> Option<Name<N>> {
         children(&self.0).nth(1)
     }
     /// What is iterated.
-    pub fn collection(&self) -> Option<Expr> {
+    pub fn collection(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl RepeatExpr {
+impl<N: Node> RepeatExpr<N> {
     /// How often.
-    pub fn count(&self) -> Option<Expr> {
+    pub fn count(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The index variable.
-    pub fn index(&self) -> Option<Name> {
+    pub fn index(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl LoopExpr {
+impl<N: Node> LoopExpr<N> {
     /// The token `until`.
-    pub fn until_token(&self) -> Option<SyntaxToken> {
+    pub fn until_token(&self) -> Option<N::Token> {
         token(&self.0, UNTIL_KW)
     }
     /// The token `while`.
-    pub fn while_token(&self) -> Option<SyntaxToken> {
+    pub fn while_token(&self) -> Option<N::Token> {
         token(&self.0, WHILE_KW)
     }
     /// The condition.
-    pub fn condition(&self) -> Option<Expr> {
+    pub fn condition(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The index variable.
-    pub fn index(&self) -> Option<Name> {
+    pub fn index(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl IfExpr {
+impl<N: Node> IfExpr<N> {
     /// The condition.
-    pub fn condition(&self) -> Option<Expr> {
+    pub fn condition(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The `elif` clauses.
-    pub fn elifs(&self) -> AstChildren<ElifClause> {
+    pub fn elifs(&self) -> Views<N, ElifClause<N>> {
         children(&self.0)
     }
     /// The `else` clause (the first, if a broken program has several).
-    pub fn else_clause(&self) -> Option<ElseClause> {
+    pub fn else_clause(&self) -> Option<ElseClause<N>> {
         child(&self.0)
     }
 }
 
-impl ElifClause {
+impl<N: Node> ElifClause<N> {
     /// The condition.
-    pub fn condition(&self) -> Option<Expr> {
+    pub fn condition(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl ChoiceExpr {
+impl<N: Node> ChoiceExpr<N> {
     /// The criterion.
-    pub fn condition(&self) -> Option<Expr> {
+    pub fn condition(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The options, in order.
-    pub fn options(&self) -> Vec<ChoiceOption> {
-        children::<OptionList>(&self.0)
+    pub fn options(&self) -> Vec<ChoiceOption<N>> {
+        children::<N, OptionList<N>>(&self.0)
             .flat_map(|list| list.options())
             .collect()
     }
 }
 
-impl OptionList {
+impl<N: Node> OptionList<N> {
     /// The options.
-    pub fn options(&self) -> AstChildren<ChoiceOption> {
+    pub fn options(&self) -> Views<N, ChoiceOption<N>> {
         children(&self.0)
     }
 }
 
-impl ChoiceOption {
+impl<N: Node> ChoiceOption<N> {
     /// The label, normally a string.
-    pub fn label(&self) -> Option<Expr> {
+    pub fn label(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl TryExpr {
+impl<N: Node> TryExpr<N> {
     /// The `catch` clauses (the grammar has at most one).
-    pub fn catches(&self) -> AstChildren<CatchClause> {
+    pub fn catches(&self) -> Views<N, CatchClause<N>> {
         children(&self.0)
     }
     /// The `catch` clause.
-    pub fn catch_clause(&self) -> Option<CatchClause> {
+    pub fn catch_clause(&self) -> Option<CatchClause<N>> {
         child(&self.0)
     }
     /// The `finally` clause.
-    pub fn finally_clause(&self) -> Option<FinallyClause> {
+    pub fn finally_clause(&self) -> Option<FinallyClause<N>> {
         child(&self.0)
     }
 }
 
-impl CatchClause {
+impl<N: Node> CatchClause<N> {
     /// The error variable.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl ArrowExpr {
+impl<N: Node> ArrowExpr<N> {
     /// The steps, at least one.
-    pub fn steps(&self) -> AstChildren<Expr> {
+    pub fn steps(&self) -> Views<N, Expr<N>> {
         children(&self.0)
     }
 }
 
-impl PipeExpr {
+impl<N: Node> PipeExpr<N> {
     /// The input.
-    pub fn input(&self) -> Option<Expr> {
+    pub fn input(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The operations, in order.
-    pub fn ops(&self) -> AstChildren<PipeOp> {
+    pub fn ops(&self) -> Views<N, PipeOp<N>> {
         children(&self.0)
     }
 }
@@ -352,13 +352,12 @@ pub enum PipeOpKind {
     Chunks,
 }
 
-impl PipeOp {
+impl<N: Node> PipeOp<N> {
     /// The word after `|`, known or not.
-    pub fn op_token(&self) -> Option<SyntaxToken> {
+    pub fn op_token(&self) -> Option<N::Token> {
         let bar = token(&self.0, PIPE)?;
         self.0
-            .children_with_tokens()
-            .filter_map(|it| it.into_token())
+            .tokens()
             .find(|it| it.text_range().start() >= bar.text_range().end() && !it.kind().is_trivia())
     }
     /// Which operation it is; `None` for an unknown word (an error was reported).
@@ -373,11 +372,11 @@ impl PipeOp {
         })
     }
     /// Variables of `reduce(acc, item)`.
-    pub fn params(&self) -> Option<ParamList> {
+    pub fn params(&self) -> Option<ParamList<N>> {
         child(&self.0)
     }
     /// Arguments of `chunks(n)`.
-    pub fn args(&self) -> Option<ArgList> {
+    pub fn args(&self) -> Option<ArgList<N>> {
         child(&self.0)
     }
 }
@@ -407,22 +406,19 @@ pub enum BinOp {
     Sub,
 }
 
-impl BinExpr {
+impl<N: Node> BinExpr<N> {
     /// The left operand.
-    pub fn lhs(&self) -> Option<Expr> {
+    pub fn lhs(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The right operand.
-    pub fn rhs(&self) -> Option<Expr> {
+    pub fn rhs(&self) -> Option<Expr<N>> {
         let op = self.op_token()?.text_range().end();
-        children::<Expr>(&self.0).find(|it| it.syntax().text_range().start() >= op)
+        children::<N, Expr<N>>(&self.0).find(|it| it.node().text_range().start() >= op)
     }
     /// The operator's token.
-    pub fn op_token(&self) -> Option<SyntaxToken> {
-        self.0
-            .children_with_tokens()
-            .filter_map(|it| it.into_token())
-            .find(|it| bin_op(it.kind()).is_some())
+    pub fn op_token(&self) -> Option<N::Token> {
+        self.0.tokens().find(|it| bin_op(it.kind()).is_some())
     }
     /// The operator.
     pub fn op(&self) -> Option<BinOp> {
@@ -446,79 +442,79 @@ fn bin_op(kind: SyntaxKind) -> Option<BinOp> {
     })
 }
 
-impl PrefixExpr {
+impl<N: Node> PrefixExpr<N> {
     /// Whether it is `not`; else it is `-`.
     pub fn is_not(&self) -> bool {
         token(&self.0, NOT_KW).is_some()
     }
     /// The operand.
-    pub fn operand(&self) -> Option<Expr> {
+    pub fn operand(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl ParenExpr {
+impl<N: Node> ParenExpr<N> {
     /// What is inside.
-    pub fn inner(&self) -> Option<Expr> {
+    pub fn inner(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl FieldExpr {
+impl<N: Node> FieldExpr<N> {
     /// What the field is taken from.
-    pub fn base(&self) -> Option<Expr> {
+    pub fn base(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The field.
-    pub fn field(&self) -> Option<Name> {
+    pub fn field(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl IndexExpr {
+impl<N: Node> IndexExpr<N> {
     /// What is indexed.
-    pub fn base(&self) -> Option<Expr> {
+    pub fn base(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The index.
-    pub fn index(&self) -> Option<Expr> {
+    pub fn index(&self) -> Option<Expr<N>> {
         let bracket = token(&self.0, L_BRACK)?.text_range().end();
-        children::<Expr>(&self.0).find(|it| it.syntax().text_range().start() >= bracket)
+        children::<N, Expr<N>>(&self.0).find(|it| it.node().text_range().start() >= bracket)
     }
 }
 
-impl CallExpr {
+impl<N: Node> CallExpr<N> {
     /// What is called, normally a name.
-    pub fn callee(&self) -> Option<Expr> {
+    pub fn callee(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The arguments.
-    pub fn args(&self) -> Option<ArgList> {
+    pub fn args(&self) -> Option<ArgList<N>> {
         child(&self.0)
     }
 }
 
-impl ArgList {
+impl<N: Node> ArgList<N> {
     /// The arguments.
-    pub fn args(&self) -> AstChildren<Arg> {
+    pub fn args(&self) -> Views<N, Arg<N>> {
         children(&self.0)
     }
 }
 
-impl Arg {
+impl<N: Node> Arg<N> {
     /// The name in `k: v`.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The value.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl ListExpr {
+impl<N: Node> ListExpr<N> {
     /// The elements.
-    pub fn elements(&self) -> AstChildren<Expr> {
+    pub fn elements(&self) -> Views<N, Expr<N>> {
         children(&self.0)
     }
     /// `false` for the unbracketed `a, b` after `context:`.
@@ -527,16 +523,16 @@ impl ListExpr {
     }
 }
 
-impl ObjectExpr {
+impl<N: Node> ObjectExpr<N> {
     /// The fields.
-    pub fn fields(&self) -> AstChildren<ObjectField> {
+    pub fn fields(&self) -> Views<N, ObjectField<N>> {
         children(&self.0)
     }
 }
 
-impl ObjectField {
+impl<N: Node> ObjectField<N> {
     /// The key in `k: v` or `"k": v`; `None` in the shorthand `{a}`.
-    pub fn key(&self) -> Option<Name> {
+    pub fn key(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The key's text, without quotes; for the shorthand the name itself.
@@ -557,16 +553,16 @@ impl ObjectField {
         }
     }
     /// The value; for the shorthand `{a}` the name `a` as an expression.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
 /// What a [`Literal`] is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LiteralKind {
+pub enum LiteralKind<T = crate::SyntaxToken> {
     /// `"…"` or `"""…"""`
-    String(StringToken),
+    String(StringToken<T>),
     /// `12`, `1.5`
     Number(f64),
     /// `120s`, as written
@@ -577,20 +573,17 @@ pub enum LiteralKind {
     Null,
 }
 
-impl Literal {
+impl<N: Node> Literal<N> {
     /// The token.
-    pub fn token(&self) -> Option<SyntaxToken> {
-        self.0
-            .children_with_tokens()
-            .filter_map(|it| it.into_token())
-            .find(|it| !it.kind().is_trivia())
+    pub fn token(&self) -> Option<N::Token> {
+        self.0.tokens().find(|it| !it.kind().is_trivia())
     }
     /// The string, when it is one.
-    pub fn string(&self) -> Option<StringToken> {
+    pub fn string(&self) -> Option<StringToken<N::Token>> {
         self.token().and_then(StringToken::cast)
     }
     /// What it is.
-    pub fn kind(&self) -> Option<LiteralKind> {
+    pub fn kind(&self) -> Option<LiteralKind<N::Token>> {
         let tok = self.token()?;
         Some(match tok.kind() {
             STRING | TRIPLE_STRING => LiteralKind::String(StringToken::cast(tok)?),
@@ -604,16 +597,16 @@ impl Literal {
     }
 }
 
-impl DiscretionExpr {
+impl<N: Node> DiscretionExpr<N> {
     /// The token.
-    pub fn token(&self) -> Option<DiscretionToken> {
+    pub fn token(&self) -> Option<DiscretionToken<N::Token>> {
         token(&self.0, DISCRETION).and_then(DiscretionToken::cast)
     }
 }
 
-impl Expr {
+impl<N: Node> Expr<N> {
     /// The expression without any parentheses around it.
-    pub fn unparen(self) -> Expr {
+    pub fn unparen(self) -> Self {
         let mut expr = self;
         while let Expr::Paren(paren) = &expr {
             match paren.inner() {
@@ -625,7 +618,7 @@ impl Expr {
     }
 
     /// The body, when the expression is a construct with exactly one.
-    pub fn body(&self) -> Option<Body> {
+    pub fn body(&self) -> Option<Body<N>> {
         match self {
             Expr::Do(it) => it.body(),
             Expr::Parallel(it) => it.body(),

@@ -1,7 +1,7 @@
 //! Statements and their parts.
 
 use super::{
-    AstChildren, AstNode, Expr, FieldExpr, IndexExpr, Literal, Name, NameRef, StringToken, ast_enum,
+    Expr, FieldExpr, IndexExpr, Literal, Name, NameRef, Node, StringToken, Token, View, Views, ast_enum,
     ast_node, child, children, token,
 };
 use crate::{SyntaxKind, SyntaxKind::*, SyntaxNode, SyntaxToken};
@@ -109,48 +109,48 @@ ast_enum! {
     }
 }
 
-impl UseStmt {
+impl<N: Node> UseStmt<N> {
     /// The path, a plain string.
-    pub fn path(&self) -> Option<Literal> {
+    pub fn path(&self) -> Option<Literal<N>> {
         child(&self.0)
     }
     /// The name after `as`.
-    pub fn alias(&self) -> Option<Name> {
+    pub fn alias(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl ImportStmt {
+impl<N: Node> ImportStmt<N> {
     /// The skill's name.
-    pub fn skill(&self) -> Option<Literal> {
+    pub fn skill(&self) -> Option<Literal<N>> {
         child(&self.0)
     }
     /// The text after `from`.
-    pub fn source(&self) -> Option<Literal> {
+    pub fn source(&self) -> Option<Literal<N>> {
         children(&self.0).nth(1)
     }
 }
 
-impl InputStmt {
+impl<N: Node> InputStmt<N> {
     /// The input's name.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// Description or default: a string, a discretion, a list …
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The value of `(default: …)` after the description.
-    pub fn default(&self) -> Option<Expr> {
+    pub fn default(&self) -> Option<Expr<N>> {
         self.modifiers()
-            .find(|it| it.name().is_some_and(|name| name.text() == "default"))?
+            .find(|it| it.name().is_some_and(|name| name.is("default")))?
             .value()
     }
 }
 
-impl OutputStmt {
+impl<N: Node> OutputStmt<N> {
     /// The keyword.
-    pub fn keyword(&self) -> Option<SyntaxToken> {
+    pub fn keyword(&self) -> Option<N::Token> {
         token(&self.0, OUTPUT_KW)
     }
     /// Whether it is `output name: "what it is"`, which binds nothing.
@@ -159,88 +159,86 @@ impl OutputStmt {
             && matches!(self.value(), Some(Expr::Literal(it)) if it.string().is_some())
     }
     /// The name in `output name = EXPR`; `None` in `output EXPR`, which leaves the block.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The value.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
 /// All properties of a node: those on its line and those in the indented lists under it.
-fn properties(node: &SyntaxNode) -> impl Iterator<Item = Property> + use<> {
-    children::<PropertyList>(node).flat_map(|list| list.properties())
+fn properties<N: Node>(node: &N) -> impl Iterator<Item = Property<N>> + use<N> {
+    children::<N, PropertyList<N>>(node).flat_map(|list| list.properties())
 }
 
 /// Nodes that carry properties.
-pub trait HasProperties: AstNode<Language = crate::ProseLanguage> {
+pub trait HasProperties: View {
     /// All properties, those on the statement's line first.
-    fn properties(&self) -> Box<dyn Iterator<Item = Property>> {
-        Box::new(properties(self.syntax()))
+    fn properties(&self) -> impl Iterator<Item = Property<Self::Node>> + use<Self> {
+        properties(self.node())
     }
     /// The first property with this key.
-    fn property(&self, key: &str) -> Option<Property> {
-        properties(self.syntax()).find(|it| it.key().is_some_and(|name| name.text() == key))
+    fn property(&self, key: &str) -> Option<Property<Self::Node>> {
+        self.properties()
+            .find(|it| it.key().is_some_and(|name| name.is(key)))
     }
 }
 
 /// Nodes that have a body under a `:`.
-pub trait HasBody: AstNode<Language = crate::ProseLanguage> {
+pub trait HasBody: View {
     /// The body.
-    fn body(&self) -> Option<Body> {
-        child(self.syntax())
+    fn body(&self) -> Option<Body<Self::Node>> {
+        child(self.node())
     }
 }
 
 /// Nodes that may have `(name: value)` modifiers.
-pub trait HasModifiers: AstNode<Language = crate::ProseLanguage> {
+pub trait HasModifiers: View {
     /// All modifiers.
-    fn modifiers(&self) -> Box<dyn Iterator<Item = Modifier>> {
-        Box::new(children::<ModifierList>(self.syntax()).flat_map(|list| list.modifiers()))
+    fn modifiers(&self) -> impl Iterator<Item = Modifier<Self::Node>> + use<Self> {
+        children::<Self::Node, ModifierList<Self::Node>>(self.node()).flat_map(|list| list.modifiers())
     }
     /// The value of a named modifier.
-    fn modifier(&self, key: &str) -> Option<Expr> {
+    fn modifier(&self, key: &str) -> Option<Expr<Self::Node>> {
         self.modifiers()
-            .find(|it| it.name().is_some_and(|name| name.text() == key))?
+            .find(|it| it.name().is_some_and(|name| name.is(key)))?
             .value()
     }
 }
 
-impl HasProperties for AgentDef {}
-impl HasProperties for PropertyList {
-    fn properties(&self) -> Box<dyn Iterator<Item = Property>> {
-        Box::new(children(&self.0))
-    }
-    fn property(&self, key: &str) -> Option<Property> {
-        children::<Property>(&self.0).find(|it| it.key().is_some_and(|name| name.text() == key))
+impl<N: Node> HasProperties for AgentDef<N> {}
+impl<N: Node> HasProperties for PropertyList<N> {
+    fn properties(&self) -> impl Iterator<Item = Property<N>> + use<N> {
+        children(&self.0)
     }
 }
-impl HasBody for BlockDef {}
-impl HasModifiers for BlockDef {}
-impl HasModifiers for InputStmt {}
+impl<N: Node> HasBody for BlockDef<N> {}
+impl<N: Node> HasModifiers for BlockDef<N> {}
+impl<N: Node> HasModifiers for InputStmt<N> {}
 
-impl AgentDef {
+impl<N: Node> AgentDef<N> {
     /// The agent's name.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl BlockDef {
+impl<N: Node> BlockDef<N> {
     /// The block's name.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// Its parameters.
-    pub fn params(&self) -> Option<ParamList> {
+    pub fn params(&self) -> Option<ParamList<N>> {
         child(&self.0)
     }
 }
 
-impl LetStmt {
+impl<N: Node> LetStmt<N> {
     /// `let` or `const`.
-    pub fn keyword(&self) -> Option<SyntaxToken> {
+    pub fn keyword(&self) -> Option<N::Token> {
         token(&self.0, LET_KW).or_else(|| token(&self.0, CONST_KW))
     }
     /// Whether it is `const`.
@@ -248,15 +246,15 @@ impl LetStmt {
         token(&self.0, CONST_KW).is_some()
     }
     /// The single name.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The record pattern of `let { a, b } = …`.
-    pub fn pattern(&self) -> Option<RecordPattern> {
+    pub fn pattern(&self) -> Option<RecordPattern<N>> {
         child(&self.0)
     }
     /// The value.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
@@ -275,152 +273,152 @@ ast_enum! {
     }
 }
 
-impl AssignStmt {
+impl<N: Node> AssignStmt<N> {
     /// The left side.
-    pub fn target(&self) -> Option<Target> {
-        self.0.first_child().and_then(Target::cast)
+    pub fn target(&self) -> Option<Target<N>> {
+        self.0.children().next().and_then(Target::of)
     }
     /// The right side.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         let eq = token(&self.0, EQ)?.text_range().end();
-        children::<Expr>(&self.0).find(|it| it.syntax().text_range().start() >= eq)
+        children::<N, Expr<N>>(&self.0).find(|it| it.node().text_range().start() >= eq)
     }
 }
 
-impl ComputedName {
+impl<N: Node> ComputedName<N> {
     /// The fixed part before the brace: `name_`.
-    pub fn base(&self) -> Option<SyntaxToken> {
+    pub fn base(&self) -> Option<N::Token> {
         token(&self.0, IDENT)
     }
     /// The expression in braces.
-    pub fn key(&self) -> Option<Expr> {
+    pub fn key(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl ThrowStmt {
+impl<N: Node> ThrowStmt<N> {
     /// The message; `None` re-raises.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl ReturnStmt {
+impl<N: Node> ReturnStmt<N> {
     /// The value.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl AssertStmt {
+impl<N: Node> AssertStmt<N> {
     /// The condition.
-    pub fn condition(&self) -> Option<Expr> {
+    pub fn condition(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// The message after `:`.
-    pub fn message(&self) -> Option<Expr> {
+    pub fn message(&self) -> Option<Expr<N>> {
         let colon = token(&self.0, COLON)?.text_range().end();
-        children::<Expr>(&self.0).find(|it| it.syntax().text_range().start() >= colon)
+        children::<N, Expr<N>>(&self.0).find(|it| it.node().text_range().start() >= colon)
     }
 }
 
-impl ExprStmt {
+impl<N: Node> ExprStmt<N> {
     /// The expression.
-    pub fn expr(&self) -> Option<Expr> {
+    pub fn expr(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl Body {
+impl<N: Node> Body<N> {
     /// The statements, in order.
-    pub fn statements(&self) -> AstChildren<Stmt> {
+    pub fn statements(&self) -> Views<N, Stmt<N>> {
         children(&self.0)
     }
 }
 
-impl RecordPattern {
+impl<N: Node> RecordPattern<N> {
     /// The names.
-    pub fn names(&self) -> AstChildren<Name> {
+    pub fn names(&self) -> Views<N, Name<N>> {
         children(&self.0)
     }
 }
 
-impl ParamList {
+impl<N: Node> ParamList<N> {
     /// The parameters.
-    pub fn params(&self) -> AstChildren<Param> {
+    pub fn params(&self) -> Views<N, Param<N>> {
         children(&self.0)
     }
 }
 
-impl Param {
+impl<N: Node> Param<N> {
     /// The parameter's name.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
 }
 
-impl ModifierList {
+impl<N: Node> ModifierList<N> {
     /// The modifiers.
-    pub fn modifiers(&self) -> AstChildren<Modifier> {
+    pub fn modifiers(&self) -> Views<N, Modifier<N>> {
         children(&self.0)
     }
 }
 
-impl Modifier {
+impl<N: Node> Modifier<N> {
     /// The name before `:`; `None` for a positional one such as `"first"`.
-    pub fn name(&self) -> Option<Name> {
+    pub fn name(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The value.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl Property {
+impl<N: Node> Property<N> {
     /// The key.
-    pub fn key(&self) -> Option<Name> {
+    pub fn key(&self) -> Option<Name<N>> {
         child(&self.0)
     }
     /// The value.
-    pub fn value(&self) -> Option<PropertyValue> {
+    pub fn value(&self) -> Option<PropertyValue<N>> {
         child(&self.0)
     }
     /// The value, when it is an expression.
-    pub fn expr(&self) -> Option<Expr> {
+    pub fn expr(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
     /// Indented `k: v` lines under the key (`permissions:`, `context:`, unknown properties).
-    pub fn nested(&self) -> Option<PropertyList> {
+    pub fn nested(&self) -> Option<PropertyList<N>> {
         child(&self.0)
     }
 }
 
-impl DashList {
+impl<N: Node> DashList<N> {
     /// The items.
-    pub fn items(&self) -> AstChildren<DashItem> {
+    pub fn items(&self) -> Views<N, DashItem<N>> {
         children(&self.0)
     }
 }
 
-impl DashItem {
+impl<N: Node> DashItem<N> {
     /// The value; `None` when the item is something else than an expression.
-    pub fn value(&self) -> Option<Expr> {
+    pub fn value(&self) -> Option<Expr<N>> {
         child(&self.0)
     }
 }
 
-impl BlockString {
+impl<N: Node> BlockString<N> {
     /// The raw text.
-    pub fn string(&self) -> Option<StringToken> {
+    pub fn string(&self) -> Option<StringToken<N::Token>> {
         token(&self.0, BLOCK_TEXT).and_then(StringToken::cast)
     }
 }
 
-impl BareWord {
+impl<N: Node> BareWord<N> {
     /// The word as written.
     pub fn text(&self) -> String {
-        self.0.text().to_string()
+        self.0.spelling()
     }
 }
 

@@ -5,20 +5,21 @@ use rowan::{TextRange, TextSize};
 use crate::{
     SyntaxKind::{self, *},
     SyntaxToken,
+    ast::Token,
     text::{self, Segment},
 };
 
 /// A token with text a session or judge is going to see: `"…"`, `"""…"""` or the lines under `prompt: |`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct StringToken(SyntaxToken);
+pub struct StringToken<T = SyntaxToken>(T);
 
-impl StringToken {
+impl<T: Token> StringToken<T> {
     /// Wraps a token of one of the three kinds.
-    pub fn cast(token: SyntaxToken) -> Option<Self> {
+    pub fn cast(token: T) -> Option<Self> {
         matches!(token.kind(), STRING | TRIPLE_STRING | BLOCK_TEXT).then_some(StringToken(token))
     }
     /// The token.
-    pub fn syntax(&self) -> &SyntaxToken {
+    pub fn syntax(&self) -> &T {
         &self.0
     }
     /// The token's range, quotes included.
@@ -40,6 +41,9 @@ impl StringToken {
     }
     /// The whole text with interpolations as written: `Hi {name}`.
     pub fn text(&self) -> String {
+        if let Some(plain) = text::plain(self.0.kind(), self.0.text()) {
+            return plain.to_owned();
+        }
         text::joined(&self.segments(), self.0.text(), self.start())
     }
     fn start(&self) -> TextSize {
@@ -49,15 +53,15 @@ impl StringToken {
 
 /// A discretion token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DiscretionToken(SyntaxToken);
+pub struct DiscretionToken<T = SyntaxToken>(T);
 
-impl DiscretionToken {
+impl<T: Token> DiscretionToken<T> {
     /// Wraps a [`DISCRETION`](SyntaxKind::DISCRETION) token.
-    pub fn cast(token: SyntaxToken) -> Option<Self> {
+    pub fn cast(token: T) -> Option<Self> {
         (token.kind() == DISCRETION).then_some(DiscretionToken(token))
     }
     /// The token.
-    pub fn syntax(&self) -> &SyntaxToken {
+    pub fn syntax(&self) -> &T {
         &self.0
     }
     /// The token's range, stars included.

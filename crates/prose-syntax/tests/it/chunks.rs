@@ -1,7 +1,7 @@
 //! Cutting files.
 
 use prose_syntax::{
-    ChunkMap, NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextRange, TextSize, parse,
+    ChunkMap, NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextRange, TextSize, cut_and_parse, parse,
 };
 
 /// The smallest chunks.
@@ -47,6 +47,13 @@ fn continued_statements_stay_whole() {
 /// Parses a text whole and in chunks and compares everything.
 #[track_caller]
 pub(crate) fn check_concatenation(text: &str) {
+    for target in [1, 64, ChunkMap::TARGET] {
+        let mut parses = Vec::new();
+        let map = cut_and_parse(text, target, |it| parses.push(it));
+        assert_eq!(map, ChunkMap::with_target(text, target));
+        let alone: Vec<_> = map.ranges().map(|it| parse(&text[it])).collect();
+        assert_eq!(parses, alone, "{text:?}, chunks of {target}");
+    }
     let whole = parse(text);
     let (mut tree, mut errors, mut joined) = (Vec::new(), Vec::new(), String::new());
     for range in chunks(text) {

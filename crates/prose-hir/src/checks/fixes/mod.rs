@@ -96,7 +96,7 @@ impl<'a> At<'a> {
             program: queries::program_scope(db, file),
             index,
             start: *file.starts(db).get(index)?,
-            text: chunk.text(db).into(),
+            text: (**chunk.text(db)).into(),
             errors: parse.errors().to_vec(),
             root: parse.root(),
         })
@@ -106,7 +106,7 @@ impl<'a> At<'a> {
     fn joined(db: &'a dyn Db, file: SourceFile, index: usize) -> Option<At<'a>> {
         let first = At::new(db, file, index)?;
         let second: Chunk = *file.chunks(db).get(index + 1)?;
-        let text = format!("{}{}", first.text, second.text(db));
+        let text = format!("{}{}", first.text, &**second.text(db));
         let parse = prose_syntax::parse(&text);
         Some(At {
             text: text.into(),
