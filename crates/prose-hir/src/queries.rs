@@ -59,6 +59,21 @@ pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
     Arc::new(crate::build::chunk_body(&parse))
 }
 
+/// Whether the parser found errors in a chunk.
+#[salsa::tracked]
+fn is_broken(db: &dyn Db, chunk: Chunk) -> bool {
+    let errors = &body(db, chunk).errors;
+    errors
+        .iter()
+        .any(|it| it.severity() == prose_model::codes::Severity::Error)
+}
+
+/// Whether the parser found errors in a file, so that some of what it declares may be missing.
+#[salsa::tracked]
+pub(crate) fn is_damaged(db: &dyn Db, file: SourceFile) -> bool {
+    file.chunks(db).iter().any(|chunk| *is_broken(db, *chunk))
+}
+
 /// Names and scopes of a chunk.
 #[salsa::tracked]
 pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {

@@ -138,10 +138,11 @@ fn program_of(ctx: &Context<'_>, name: &str) -> Option<Program> {
     program_at(ctx, &ctx.program.import(name)?.target)
 }
 
-/// The program that a target leads to.
+/// The program that a target leads to. What a damaged file takes and gives isn't known.
 fn program_at(ctx: &Context<'_>, target: &str) -> Option<Program> {
     let file = file_of(ctx, target)??;
-    (file.state(ctx.db) == FileState::Text).then(|| Program {
+    let known = file.state(ctx.db) == FileState::Text && !*queries::is_damaged(ctx.db, file);
+    known.then(|| Program {
         symbols: queries::file_symbols(ctx.db, file).clone(),
     })
 }
