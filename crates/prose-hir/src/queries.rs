@@ -124,7 +124,7 @@ pub(crate) fn file_symbols(db: &dyn Db, file: SourceFile) -> Arc<FileSymbols> {
 }
 
 /// What a file sees, through its local `use` statements too.
-#[salsa::tracked]
+#[salsa::tracked(no_eq)]
 pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> {
     Arc::new(crate::symbols::program_scope(db, file))
 }

@@ -561,6 +561,8 @@ pub(crate) struct FileSymbols {
     pub outputs: Vec<Name>,
     /// Where each chunk stands.
     pub positions: Arc<FxHashMap<Chunk, u32>>,
+    /// Names of agents, blocks and imports.
+    pub globals: FxHashSet<Name>,
     /// Blocks that can call themselves, directly or through others.
     pub recursive: FxHashSet<Name>,
     /// The first chunk that runs anything.
@@ -746,6 +748,12 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     }
     out.vars = VarTable::new(vars);
     out.recursive = recursive(&calls);
+    let globals = out
+        .agents
+        .keys()
+        .chain(out.blocks.keys())
+        .chain(out.imports.keys());
+    out.globals = globals.cloned().collect();
     out
 }
 
@@ -838,7 +846,9 @@ fn recursive(calls_of: &FxHashMap<&Name, &[Name]>) -> FxHashSet<Name> {
 }
 
 /// What a file sees: its own declarations, and agents and blocks of the local files it uses, at any depth.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// Not compared: it is put together again only when its parts differ, and views of it are compared instead.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ProgramScope {
     pub own: Arc<FileSymbols>,
     /// Agents of used files that the file does not declare itself.

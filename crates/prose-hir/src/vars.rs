@@ -106,7 +106,8 @@ impl VarTable {
     /// Takes the variables in the order of the text.
     pub fn new(vars: Vec<(&Name, VarEntry)>) -> VarTable {
         // Counts first, so that the variables of a name come to stand together.
-        let mut names: IndexMap<Name, (u32, u32), FxBuildHasher> = IndexMap::default();
+        let mut names: IndexMap<Name, (u32, u32), FxBuildHasher> =
+            IndexMap::with_capacity_and_hasher(vars.len() / 2, FxBuildHasher);
         let mut ids = Vec::with_capacity(vars.len());
         let mut counts: Vec<u32> = Vec::new();
         for (name, _) in &vars {
@@ -173,6 +174,11 @@ impl VarTable {
     /// Whether anything is named so.
     pub fn contains_key(&self, name: &str) -> bool {
         self.names.contains_key(name)
+    }
+
+    /// How many names there are.
+    pub fn count(&self) -> usize {
+        self.names.len()
     }
 
     /// All names, in the order of their first variable.

@@ -109,23 +109,26 @@ impl Seen {
                 ..site
             },
         };
+        let used_files = !(program.agents.is_empty() && program.blocks.is_empty());
         let mut agents = Vec::new();
         let mut blocks = Vec::new();
         let mut imports = Vec::new();
-        let mut ends = Vec::new();
-        let mut vars = Vec::new();
+        let mut ends = Vec::with_capacity(names.len());
+        let mut vars = Vec::with_capacity(names.len());
         let mut foreign = Vec::new();
         let mut recursive = Vec::new();
         for (number, name) in (0u32..).zip(names.iter()) {
-            if let Some(it) = program.agent(name) {
+            // Most names are those of variables.
+            let global = own.globals.contains(name) || used_files;
+            if global && let Some(it) = program.agent(name) {
                 let site = near(it.site);
                 agents.push((number, AgentEntry { site, ..it.clone() }));
             }
-            if let Some(it) = program.block(name) {
+            if global && let Some(it) = program.block(name) {
                 let site = near(it.site);
                 blocks.push((number, BlockEntry { site, ..it.clone() }));
             }
-            if let Some(it) = program.import(name) {
+            if global && let Some(it) = program.import(name) {
                 let site = it.site.map(near);
                 imports.push((number, ImportEntry { site, ..it.clone() }));
             }
@@ -140,7 +143,7 @@ impl Seen {
             if program.foreign.contains(name) {
                 foreign.push(number);
             }
-            if own.recursive.contains(name) {
+            if global && own.recursive.contains(name) {
                 recursive.push(number);
             }
         }

@@ -7,7 +7,7 @@
 use prose_model::Name;
 use prose_model::codes::Severity;
 use prose_syntax::{ChunkMap, SyntaxError, TextRange};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::diagnostic::Finding;
 use crate::paths::{TargetKind, target_kind};
@@ -27,7 +27,8 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
         return Vec::new();
     }
     let program = queries::program_scope(db, file);
-    let mut read: FxHashSet<&Name> = FxHashSet::default();
+    let room = symbols.vars.count();
+    let mut read: FxHashSet<&Name> = FxHashSet::with_capacity_and_hasher(room, FxBuildHasher);
     let mut called: FxHashSet<&Name> = FxHashSet::default();
     for file in std::iter::once(&file).chain(&program.used) {
         for usage in file
