@@ -104,6 +104,42 @@ pub enum SyntaxErrorKind {
         /// What it must follow.
         after: &'static str,
     },
+    /// Several words where a condition stands.
+    ConditionInWords {
+        /// The words.
+        words: String,
+    },
+    /// `let x = input "…"`
+    InputAsValue {
+        /// The name that is to take the value.
+        name: String,
+    },
+    /// `do greet "Bo"`
+    ArgumentsWithoutParentheses {
+        /// The block's name.
+        block: String,
+    },
+    /// `block greet(name = "Bo")`
+    ParameterWithMore,
+    /// `prompt: You write well.`
+    TextWithoutQuotes,
+    /// `import "name"`
+    ImportWithoutFrom,
+    /// A word too many, such as `each` behind `for`.
+    ExtraWord {
+        /// The word.
+        word: String,
+    },
+    /// `/`, `%` or `*` between two values.
+    NoArithmetic {
+        /// The operator.
+        found: String,
+    },
+    /// `map (x):`
+    StageWithVariable {
+        /// The operation.
+        op: String,
+    },
     /// Something is missing.
     Expected {
         /// What is missing.
@@ -175,6 +211,8 @@ pub enum SyntaxErrorKind {
     },
     /// `- a` lines
     DashList,
+    /// `- "text"`
+    MinusText,
     /// `prompt: |`
     BlockString,
     /// Two elements without a comma between.
@@ -296,9 +334,18 @@ impl SyntaxErrorKind {
             | BraceBlock
             | WrongOperator { .. }
             | MisplacedClause { .. }
+            | ConditionInWords { .. }
+            | InputAsValue { .. }
+            | ArgumentsWithoutParentheses { .. }
+            | ParameterWithMore
+            | TextWithoutQuotes
+            | ExtraWord { .. }
+            | NoArithmetic { .. }
+            | StageWithVariable { .. }
             | UnknownPipeOp(_) => "E004",
             Expected { .. }
             | MissingWord { .. }
+            | ImportWithoutFrom
             | PropertyOutside { .. }
             | OptionExpected
             | ReduceWithoutVariables => "E005",
@@ -319,7 +366,7 @@ impl SyntaxErrorKind {
             BareList => "P205",
             ComputedName => "P207",
             NotInGrammar { .. } => "P208",
-            DashList => "P209",
+            DashList | MinusText => "P209",
             BlockString => "P210",
             MissingComma => "P212",
             ElseIf => "P213",
@@ -358,6 +405,15 @@ impl SyntaxErrorKind {
             | WrongOperator { .. }
             | MisplacedClause { .. }
             | UnknownPipeOp(_)
+            | ConditionInWords { .. }
+            | InputAsValue { .. }
+            | ArgumentsWithoutParentheses { .. }
+            | ParameterWithMore
+            | TextWithoutQuotes
+            | ImportWithoutFrom
+            | ExtraWord { .. }
+            | NoArithmetic { .. }
+            | StageWithVariable { .. }
             | Expected { .. }
             | MissingWord { .. }
             | PropertyOutside { .. }
@@ -441,6 +497,35 @@ impl fmt::Display for SyntaxErrorKind {
                     "`{word}` without {after}: it must directly follow {after}, at the same column"
                 )
             }
+            ConditionInWords { words } => write!(
+                f,
+                "a condition in words stands between stars, for the model to judge: write `**{words}**`"
+            ),
+            InputAsValue { name } => write!(
+                f,
+                "an input is a statement of its own, which binds its name: write `input {name}: \"…\"`"
+            ),
+            ArgumentsWithoutParentheses { block } => {
+                write!(f, "arguments go into parentheses: write `do {block}(…)`")
+            }
+            ParameterWithMore => write!(
+                f,
+                "a parameter is only a name, without default or type: remove this, and pass the value in each call"
+            ),
+            TextWithoutQuotes => write!(f, "a text stands in quotes: write `prompt: \"…\"`"),
+            ImportWithoutFrom => write!(
+                f,
+                "`import` only declares a skill, and only with `from \"…\"`: to bring in a program write `use \"…\"`"
+            ),
+            ExtraWord { word } => write!(f, "`{word}` is a word too many: remove it"),
+            NoArithmetic { found } => write!(
+                f,
+                "there is no `{found}`, numbers can only be added and subtracted: let a session calculate the rest"
+            ),
+            StageWithVariable { op } => write!(
+                f,
+                "`{op}` takes no name, the item is called `item`: write `{op}:`"
+            ),
             Expected { what, after } => write!(f, "expected {what} after {after}"),
             MissingWord { form } => write!(f, "a word is missing here: write {form}"),
             PropertyOutside { key } => write!(
@@ -552,6 +637,10 @@ impl fmt::Display for SyntaxErrorKind {
             }
             NotInGrammar { word } => write!(f, "`{word}` is understood here but other tools may not know it"),
             DashList => write!(f, "write the list in brackets: `[a, b]`"),
+            MinusText => write!(
+                f,
+                "`-` before a text means nothing: remove it, or write a list in brackets, `[\"a\", \"b\"]`"
+            ),
             BlockString => write!(f, "write text over several lines as `\"\"\"…\"\"\"`"),
             MissingComma => write!(f, "a comma is missing between the elements"),
             ElseIf => write!(f, "write `elif`"),

@@ -8,6 +8,7 @@ mod items;
 mod property;
 mod recover;
 mod session;
+mod slips;
 mod stmt;
 
 use crate::{
@@ -367,6 +368,21 @@ fn param_list(p: &mut Parser<'_>) {
         }
         let m = p.start();
         name(p, "a name", "`(`");
+        if matches!(p.current(), EQ | COLON) && !at_header_end(p) {
+            p.error(SyntaxErrorKind::ParameterWithMore);
+            let m = p.start();
+            while !(p.at_line_end() || p.at_closer() || p.at(COMMA) || at_header_end(p)) {
+                let before = p.pos();
+                p.skip_balanced();
+                if p.pos() == before {
+                    p.bump();
+                }
+                if p.pos() == before {
+                    break;
+                }
+            }
+            m.complete(p, ERROR);
+        }
         m.complete(p, PARAM);
         true
     });

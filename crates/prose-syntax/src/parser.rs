@@ -336,6 +336,16 @@ impl<'a> Parser<'a> {
         if self.errors.last().is_some_and(|it| it.range == range) {
             return;
         }
+        // In a path or a version the sign touches what is before it.
+        if matches!(self.text(0), "/" | "%" | "*")
+            && matches!(self.last_kind(), NUMBER | IDENT | R_PAREN | R_BRACK)
+            && (self.last_kind() == NUMBER || !self.touches(0))
+            && matches!(self.nth(1), NUMBER | IDENT | L_PAREN)
+        {
+            let found = self.text(0).to_owned();
+            self.error(SyntaxErrorKind::NoArithmetic { found });
+            return;
+        }
         let found = self.describe();
         let instead = match self.text(0) {
             "=" if !self.at_statement_start() && matches!(self.last_text(), "+" | "-") => Some("x = x + …"),

@@ -197,6 +197,12 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             );
             match near {
                 Some(near) => offer(finding, used.range, Some(near)),
+                None if matches!(name.as_str(), "session" | "resume") => {
+                    let message = format!(
+                        "`{name}` takes no parentheses: name the agent behind a colon, `{name}: agent`"
+                    );
+                    Finding { message, ..finding }
+                }
                 None => {
                     let message = format!("{}: bring it in with `use \"…\" as {name}`", finding.message);
                     Finding { message, ..finding }
@@ -239,6 +245,16 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
         Binding::Unbound => false,
     };
     if !declared {
+        let form = match name.as_str() {
+            "output" => Some("output name = …` or `output …"),
+            "input" => Some("input name: \"…\""),
+            _ => None,
+        };
+        if let Some(form) = form.filter(|_| resolved.binding != Binding::OtherBlock) {
+            let text = format!("this sets a variable called `{name}`: write `{form}`");
+            ctx.push(Finding::new("P243", used.range, text));
+            return;
+        }
         let elsewhere = resolved.binding == Binding::OtherBlock && kind.is_some_and(|it| it.declares_slot());
         let text = if elsewhere {
             format!(
@@ -461,6 +477,19 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
         return Finding {
             message: format!("`{name}` is one name: to subtract write `{left} - {right}`"),
             fix: Some(Fix::replace(format!("Write `{left} - {right}`"), range, " - ")),
+            ..finding
+        };
+    }
+    let constant = match name.as_str() {
+        "True" | "TRUE" => Some("true"),
+        "False" | "FALSE" => Some("false"),
+        "None" | "Null" | "NULL" | "nil" | "undefined" => Some("null"),
+        _ => None,
+    };
+    if let Some(constant) = constant {
+        return Finding {
+            message: format!("no variable `{name}` is declared: write `{constant}`"),
+            fix: Some(Fix::replace(format!("Write `{constant}`"), used.range, constant)),
             ..finding
         };
     }

@@ -2,7 +2,7 @@
 
 use prose_syntax::TextRange;
 
-use super::{Context, contracts, lints, props, repeated};
+use super::{Context, contracts, lints, near, props, repeated};
 use crate::Fix;
 use crate::diagnostic::{Finding, Place};
 use crate::hir::*;
@@ -367,11 +367,40 @@ fn unknown_modifier(ctx: &mut Context<'_>, modifier: &Modifier, expected: &str) 
         Some(name) => format!("modifier `{}`", name.name),
         None => "this modifier".to_owned(),
     };
-    ctx.push(Finding::new(
-        "P249",
-        range,
-        format!("{what} is not known here and is ignored: expected {expected}"),
-    ));
+    // `expected` names the known ones as `on-fail:`.
+    let known = expected.split('`').filter_map(|it| it.strip_suffix(':'));
+    let word = modifier.name.as_ref().map(|it| it.name.replace('_', "-"));
+    let near = word.and_then(|word| {
+        known
+            .filter(|it| it.replace('_', "-") == word || near::nearest(&word, [*it]).is_some())
+            .min_by_key(|it| it.replace('_', "-") != word)
+    });
+    let finding = Finding::new("P249", range, format!("{what} is not known here and is ignored"));
+    ctx.push(match near {
+        Some(near) => Finding {
+            message: format!("{}: did you mean `{near}`?", finding.message),
+            ..finding
+        },
+        None => Finding {
+            message: format!("{}: expected {expected}", finding.message),
+            ..finding
+        },
+    });
+}
+
+/// A strategy of `parallel` that nobody knows.
+fn unknown_strategy(ctx: &mut Context<'_>, modifier: &Modifier, word: Option<&str>) {
+    let range = modifier.value.as_ref().map_or(modifier.range, |it| it.range);
+    let text = "this strategy is not known and \"all\" is taken";
+    let near = word.and_then(|it| near::nearest(it, ["all", "first", "any"]));
+    let finding = match near {
+        Some(near) => Finding::new("P249", range, format!("{text}: did you mean (\"{near}\")?")),
+        None => {
+            let expected = "expected (\"all\"), (\"first\") or (\"any\")";
+            Finding::new("P249", range, format!("{text}: {expected}"))
+        }
+    };
+    ctx.push(finding);
 }
 
 /// What parentheses say twice: only one of the two can count.
@@ -401,7 +430,15 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier], branches: Option<usize>) {
         let word = modifier.value.as_ref().and_then(props::word);
         match modifier.name.as_ref().map(|it| it.name.as_str()) {
             None | Some("strategy" | "join") => match word.as_deref() {
-                Some("all" | "first" | "any") => strategy = word.unwrap_or_default(),
+                Some(known @ ("all" | "first" | "any")) => {
+                    if modifier.name.is_some() {
+                        let text =
+                            format!("other tools know the strategy only without a name: write (\"{known}\")");
+                        let fix = Fix::replace("Remove the name", modifier.range, format!("\"{known}\""));
+                        ctx.push(Finding::new("P249", modifier.range, text).fix(fix.automatic()));
+                    }
+                    strategy = known.to_owned();
+                }
                 Some("race") => {
                     let text = "the strategy is called \"first\"";
                     let finding = Finding::new("P249", modifier.range, text);
@@ -409,11 +446,7 @@ fn join(ctx: &mut Context<'_>, mods: &[Modifier], branches: Option<usize>) {
                     let fix = Fix::replace("Write \"first\"", value, "\"first\"");
                     ctx.push(finding.fix(fix.automatic()));
                 }
-                _ => unknown_modifier(
-                    ctx,
-                    modifier,
-                    "\"all\", \"first\", \"any\", `on-fail:`, `count:` or `max:`",
-                ),
+                _ => unknown_strategy(ctx, modifier, word.as_deref()),
             },
             Some("on-fail") => match word.as_deref() {
                 Some("fail-fast" | "continue" | "ignore") => {}

@@ -228,7 +228,10 @@ impl Walk {
 
     fn mods(&mut self, mods: &[Modifier]) {
         for it in mods {
-            let word = it.name.as_ref().is_none_or(|it| it.name == "on-fail");
+            let word = it
+                .name
+                .as_ref()
+                .is_none_or(|it| matches!(it.name.as_str(), "on-fail" | "on_fail" | "strategy" | "join"));
             match &it.value {
                 // A strategy or policy without its quotes.
                 Some(Expr {

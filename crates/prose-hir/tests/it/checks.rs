@@ -724,3 +724,56 @@ loop until session "Done?" as m:
 "#,
     );
 }
+
+#[test]
+fn what_newcomers_write_is_named_with_the_way_out() {
+    check(
+        r#"
+agent writer:
+  prompt: "x"
+session(writer)
+let a = True
+let b = None
+output = 3
+parallel (on_fail: "continue"):
+  session "a {a}"
+  session "b {b}"
+parallel (join: "frist"):
+  session "a"
+  session "b"
+parallel (join: first):
+  session "a"
+  session "b"
+parallel ("frist"):
+  session "a"
+  session "b"
+let l =
+  - "a"
+  - "b"
+session "x {l}"
+if the draft is good:
+  session "x"
+let ys = l | map (x):
+  session "{item}"
+for item of ys:
+  session "{item}"
+"#,
+        expect![[r#"
+            3:1-3:8 E025 error: `session` takes no parentheses: name the agent behind a colon, `session: agent`
+            4:9-4:13 P142 error: no variable `True` is declared: write `true`
+              fix: Write `true` → let a = true
+            5:9-5:13 P142 error: no variable `None` is declared: write `null`
+              fix: Write `null` → let b = null
+            6:1-6:7 P243 warning: this sets a variable called `output`: write `output name = …` or `output …`
+            7:11-7:18 P249 warning: modifier `on_fail` is not known here and is ignored: did you mean `on-fail`?
+            10:17-10:24 P249 warning: this strategy is not known and "all" is taken: did you mean ("first")?
+            13:11-13:22 P249 warning: other tools know the strategy only without a name: write ("first")
+              fix: Remove the name → parallel ("first"):
+            16:11-16:18 P249 warning: this strategy is not known and "all" is taken: did you mean ("first")?
+            20:3-21:8 P209 warning: write the list in brackets: `[a, b]`
+            23:4-23:21 E004 error: a condition in words stands between stars, for the model to judge: write `**the draft is good**`
+            25:18-25:21 E004 error: `map` takes no name, the item is called `item`: write `map:`
+            27:10-27:12 E004 error: `of` can't stand here: write `in`
+        "#]],
+    );
+}

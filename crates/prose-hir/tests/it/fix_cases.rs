@@ -248,6 +248,33 @@ fn layout() -> Vec<Case> {
         ),
         case(
             "E004",
+            "if the draft is good:\n  session \"a\"\n",
+            expect![[r#"
+                -- Put it between stars
+                if **the draft is good**:
+                  session "a"
+            "#]],
+        ),
+        case(
+            "E004",
+            "let ys = [1] | map (x):\n  session \"{item}\"\n",
+            expect![[r#"
+                -- Remove the name
+                let ys = [1] | map:
+                  session "{item}"
+            "#]],
+        ),
+        case(
+            "E004",
+            "for x of [1]:\n  session \"{x}\"\n",
+            expect![[r#"
+            -- Write `in` (automatic)
+            for x in [1]:
+              session "{x}"
+        "#]],
+        ),
+        case(
+            "E004",
             "if **it rains** {\n  session \"a\" # one\n} else {\n  session \"b\"\n}\nsession \"c\"\n",
             expect![[r#"
                 -- Write `:` and indent
@@ -670,6 +697,15 @@ fn lists_and_bodies() -> Vec<Case> {
                   skills: ["x"]
                   prompt: "y"
                 session: a
+            "#]],
+        ),
+        case(
+            "P209",
+            "let l =\n  - \"x\"\n  - y\nsession \"{l}\"\n",
+            expect![[r#"
+                -- Write the list in brackets (automatic)
+                let l = ["x", y]
+                session "{l}"
             "#]],
         ),
         case(
@@ -1422,6 +1458,30 @@ fn modifiers() -> Vec<Case> {
                   session "b"
                 -- Remove what is ignored
                 parallel:
+                  session "a"
+                  session "b"
+            "#]],
+        ),
+        case(
+            "P249",
+            "parallel (join: \"frist\"):\n  session \"a\"\n  session \"b\"\n",
+            expect![[r#"
+                -- Replace with "first"
+                parallel ("first"):
+                  session "a"
+                  session "b"
+                -- Remove what is ignored
+                parallel:
+                  session "a"
+                  session "b"
+            "#]],
+        ),
+        case(
+            "P249",
+            "parallel (join: first, on-fail: \"ignore\"):\n  session \"a\"\n  session \"b\"\n",
+            expect![[r#"
+                -- Remove the name (automatic)
+                parallel ("first", on-fail: "ignore"):
                   session "a"
                   session "b"
             "#]],

@@ -2,7 +2,7 @@
 
 use super::{
     Ctx, HEADER, PLAIN, StrayBlocks, arg_list, as_name, bare_name, body, colon, comma_list, modifier_list,
-    name, name_ref, param_list, session, skip_line, stmt,
+    name, name_ref, param_list, session, skip_line, slips, stmt,
 };
 use crate::{
     SyntaxErrorKind,
@@ -148,6 +148,9 @@ fn unary(p: &mut Parser<'_>, ctx: Ctx) -> Option<Completed> {
         return Some(m.complete(p, ERROR));
     }
     let m = p.start();
+    if p.at(MINUS) && matches!(p.nth(1), STRING | TRIPLE_STRING) {
+        p.error(SyntaxErrorKind::MinusText);
+    }
     p.bump_kw();
     // `not a == b` negates the comparison, `-a + b` only `a`.
     if binary(p, if not { 3 } else { 5 }, ctx).is_none() {
@@ -303,47 +306,27 @@ fn word(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
         {
             loop_expr(p)
         }
-        IF_KW if operand && next != L_BRACE || colon_block => if_expr(p),
+        IF_KW
+            if operand && next != L_BRACE
+                || colon_block
+                || next == UNKNOWN
+                    && !ctx.header
+                    && p.text(1).starts_with(['!', '\'', '\u{201c}', '\u{201d}']) =>
+        {
+            if_expr(p)
+        }
         CHOICE_KW if colon_block => choice_expr(p),
         REPEAT_KW if colon_block => repeat_expr(p),
         CHOICE_KW if matches!(next, DISCRETION | STRING | TRIPLE_STRING) || next == IDENT && operand => {
             choice_expr(p)
         }
         TRY_KW if colon || block => try_expr(p),
-        _ if !ctx.header && !p.at_statement_start() && !p.in_brackets() => misspelled(p, ctx),
+        _ if !ctx.header && !p.at_statement_start() && !p.in_brackets() => slips::misspelled(p, ctx),
         _ => name_ref(p),
     }
 }
 
-/// A name, unless it is the word of a construct with a slip in it, as what follows shows.
-fn misspelled(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
-    let agent = p.nth(1) == COLON && p.nth(2) == IDENT && is_line_end(p.nth(3));
-    let body = p.nth(1) == COLON && is_line_end(p.nth(2));
-    let text = matches!(p.nth(1), STRING | TRIPLE_STRING | DISCRETION);
-    if !(agent || body || text) || p.kw(0).is_keyword() {
-        return name_ref(p);
-    }
-    let nearest = match stmt::closest(p.text(0)) {
-        Some(it @ ("`session`" | "`resume`")) => it,
-        Some(it @ ("`parallel`" | "`loop`" | "`choice`" | "`try`" | "`do`" | "`if`")) if !agent => it,
-        _ => return name_ref(p),
-    };
-    p.error(SyntaxErrorKind::NotAStatement {
-        word: p.text(0).to_owned(),
-        nearest: Some(nearest),
-    });
-    p.mute();
-    let done = if matches!(nearest, "`session`" | "`resume`") {
-        session::session(p, ctx)
-    } else {
-        let m = p.start();
-        skip_line(p, m)
-    };
-    p.unmute();
-    done
-}
-
-fn is_operator_word(kw: SyntaxKind) -> bool {
+pub(super) fn is_operator_word(kw: SyntaxKind) -> bool {
     matches!(kw, AND_KW | OR_KW | IN_KW | AS_KW)
 }
 
@@ -354,7 +337,7 @@ fn at_session(p: &Parser<'_>, ctx: Ctx) -> bool {
         // What begins no token stands where the prompt should: quotes of another kind.
         STRING | TRIPLE_STRING | DISCRETION | UNKNOWN => true,
         IDENT if is_operator_word(p.kw(1)) => false,
-        IDENT => !ctx.header && (p.nth(2) == COLON || is_line_end(p.nth(2))),
+        IDENT => !ctx.header && (matches!(p.nth(2), COLON | STRING | TRIPLE_STRING) || is_line_end(p.nth(2))),
         next if is_line_end(next) => p.at_statement_start(),
         _ => false,
     }
@@ -371,6 +354,13 @@ fn do_expr(p: &mut Parser<'_>, _ctx: Ctx) -> Completed {
     name_ref(p);
     if p.at(L_PAREN) {
         arg_list(p);
+    } else if matches!(p.current(), STRING | TRIPLE_STRING | NUMBER | DISCRETION)
+        || p.at(IDENT)
+            && !slips::joins(p, 0)
+            && !p.kw(0).is_keyword()
+            && (p.nth(1) == COMMA && !p.in_brackets() || is_line_end(p.nth(1)))
+    {
+        slips::arguments_without_parentheses(p);
     }
     m.complete(p, DO_CALL_EXPR)
 }
@@ -413,6 +403,14 @@ fn for_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
 
 /// From behind `for` on.
 pub(super) fn for_names(p: &mut Parser<'_>, m: Marker) -> Completed {
+    if p.text(0) == "each" && p.nth(1) == IDENT && p.kw(1) != IN_KW {
+        p.error(SyntaxErrorKind::ExtraWord {
+            word: p.text(0).to_owned(),
+        });
+        let m = p.start();
+        p.bump();
+        m.complete(p, ERROR);
+    }
     if p.at_kw(IN_KW) && p.kw(1) != IN_KW && p.nth(1) != COMMA {
         p.expected("the item's name", "`for`");
     } else {
@@ -426,6 +424,15 @@ pub(super) fn for_names(p: &mut Parser<'_>, m: Marker) -> Completed {
         if expr(p, HEADER).is_none() {
             missing(p, "a collection", "`in`");
         }
+    } else if matches!(p.text(0), "of" | "from" | "over") && starts_expr(p.nth(1)) {
+        p.error(SyntaxErrorKind::WrongOperator {
+            found: p.text(0).to_owned(),
+            instead: "in",
+        });
+        let m = p.start();
+        p.bump();
+        m.complete(p, ERROR);
+        expr(p, HEADER);
     } else {
         p.expected("`in` and a collection", "the name");
     }
@@ -472,7 +479,7 @@ fn loop_parts(p: &mut Parser<'_>, conditioned: bool) {
             UNTIL_KW | WHILE_KW if !seen_condition => {
                 seen_condition = true;
                 p.bump_kw();
-                if expr(p, HEADER).is_none() {
+                if slips::judged(p).is_none() {
                     missing(p, "a condition", "`until`/`while`");
                 }
                 1
@@ -534,7 +541,17 @@ fn if_expr(p: &mut Parser<'_>) -> Completed {
 pub(super) fn if_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
     construct_body(p, "the condition");
     let mut seen_else = false;
-    while let Some(kw) = at_clause(p, &[ELIF_KW, ELSE_KW]) {
+    loop {
+        if slips::foreign_clause(p, &["elseif", "elsif"]) {
+            let clause = p.start();
+            condition(p, "`elif`");
+            construct_body(p, "the condition");
+            clause.complete(p, ELIF_CLAUSE);
+            continue;
+        }
+        let Some(kw) = at_clause(p, &[ELIF_KW, ELSE_KW]) else {
+            break;
+        };
         if seen_else {
             p.error(SyntaxErrorKind::MisplacedClause {
                 word: p.text(0).to_owned(),
@@ -565,7 +582,7 @@ pub(super) fn if_rest(p: &mut Parser<'_>, m: Marker) -> Completed {
 /// A construct's word and its condition.
 fn condition(p: &mut Parser<'_>, after: &'static str) {
     p.bump_kw();
-    if expr(p, HEADER).is_none() {
+    if slips::judged(p).is_none() {
         missing(p, "a condition such as `**…**`", after);
     }
 }
@@ -684,6 +701,19 @@ pub(super) fn try_clauses(p: &mut Parser<'_>) -> bool {
             p.error(SyntaxErrorKind::MissingWord {
                 form: "`catch as err:`",
             });
+        } else if slips::foreign_clause(p, &["except", "rescue"]) {
+            let clause = p.start();
+            p.bump();
+            // What kind of error it is can't be said.
+            p.mute();
+            while !(p.at(COLON) || p.at_kw(AS_KW) || p.at_line_end()) {
+                p.bump();
+            }
+            p.unmute();
+            as_name(p);
+            construct_body(p, "`catch`");
+            clause.complete(p, CATCH_CLAUSE);
+            continue;
         } else if at_clause(p, &[CATCH_KW]).is_none() {
             break;
         }
@@ -725,7 +755,15 @@ fn pipe_op(p: &mut Parser<'_>, ctx: Ctx) {
         p.bump();
     }
     if p.at(L_PAREN) {
-        if matches!(op, REDUCE_KW | MAP_KW | FILTER_KW | PMAP_KW) {
+        if matches!(op, MAP_KW | FILTER_KW | PMAP_KW) {
+            let op = p.last_text().to_owned();
+            let from = p.pos();
+            p.mute();
+            param_list(p);
+            p.unmute();
+            let range = p.range_since(from);
+            p.error_at(SyntaxErrorKind::StageWithVariable { op }, range);
+        } else if op == REDUCE_KW {
             param_list(p);
         } else {
             arg_list(p);

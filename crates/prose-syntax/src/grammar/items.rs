@@ -61,7 +61,10 @@ fn import_stmt(p: &mut Parser<'_>) {
         p.bump_kw();
         stmt::string(p, "a string", "`from`");
     } else {
-        p.expected("`from \"…\"`", "the skill's name");
+        let range = p.range_since(from);
+        p.error_at(SyntaxErrorKind::ImportWithoutFrom, range);
+        m.complete(p, IMPORT_STMT);
+        return;
     }
     m.complete(p, IMPORT_STMT);
     let range = p.range_since(from);
@@ -231,7 +234,9 @@ fn let_stmt(p: &mut Parser<'_>) {
         skip_line(p, m);
         return;
     }
-    if p.eat(EQ) {
+    if p.at(EQ) && stmt::at_input(p, 1) {
+        stmt::input_as_value(p);
+    } else if p.eat(EQ) {
         stmt::value(p, "`=`");
     } else if p.at_line_end() {
         p.expected("`=` and a value", "the name");

@@ -1,6 +1,6 @@
 //! Properties of agents and sessions.
 
-use super::{Ctx, PLAIN, StrayBlocks, bare_name, expr, skip_line, skip_rest, stmt};
+use super::{Ctx, PLAIN, StrayBlocks, bare_name, expr, skip_line, skip_rest, slips, stmt};
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::*,
@@ -205,6 +205,12 @@ fn value(p: &mut Parser<'_>, key: &str, place: Place, ctx: Ctx) -> bool {
             m.complete(p, BLOCK_STRING);
             true
         }
+        _ if key == "prompt" && place == Place::Block && at_prose(p) => {
+            p.error(SyntaxErrorKind::TextWithoutQuotes);
+            let m = p.start();
+            skip_line(p, m);
+            true
+        }
         _ if at_bare_word(p, key) => {
             bare_word(p);
             true
@@ -220,6 +226,25 @@ fn value(p: &mut Parser<'_>, key: &str, place: Place, ctx: Ctx) -> bool {
             }
         }
     }
+}
+
+/// Whether a value is a text whose quotes are missing: words that make no expression.
+fn at_prose(p: &Parser<'_>) -> bool {
+    let construct = matches!(
+        p.kw(0),
+        SESSION_KW
+            | RESUME_KW
+            | DO_KW
+            | PARALLEL_KW
+            | FOR_KW
+            | REPEAT_KW
+            | LOOP_KW
+            | IF_KW
+            | CHOICE_KW
+            | TRY_KW
+            | NOT_KW
+    );
+    p.at(IDENT) && !construct && (p.nth(1) == UNKNOWN || p.nth(1) == IDENT && !slips::joins(p, 1))
 }
 
 /// `a, b` without brackets, when the first element was parsed.
@@ -298,6 +323,37 @@ fn dash_items(p: &mut Parser<'_>, ctx: Ctx) {
     }
     let range = p.range_since(from);
     p.error_at(SyntaxErrorKind::DashList, range);
+}
+
+/// Whether lines with dashes follow where a value stands: the dash is no minus, since blanks are behind it.
+pub(super) fn at_dash_value(p: &Parser<'_>) -> bool {
+    p.at(MINUS) && p.nth(1) != NUMBER && !p.touches(1)
+        || p.at(MINUS) && p.nth(2) == NEWLINE && p.nth(3) == MINUS
+}
+
+/// LIST_EXPR of `- a` lines, at the first dash. Takes the line ends between them, not the last one.
+pub(super) fn dash_value(p: &mut Parser<'_>) -> Completed {
+    let from = p.pos();
+    let m = p.start();
+    loop {
+        p.bump();
+        if expr::expr(p, PLAIN).is_none() {
+            p.expected("an element", "`-`");
+        }
+        if !p.at_line_end() {
+            p.unexpected("the end of the line");
+            skip_rest(p);
+        }
+        if p.at(NEWLINE) && p.nth(1) == MINUS {
+            p.bump();
+        } else {
+            break;
+        }
+    }
+    let done = m.complete(p, LIST_EXPR);
+    let range = p.range_since(from);
+    p.error_at(SyntaxErrorKind::DashList, range);
+    done
 }
 
 /// Whether the value is a raw word such as `gpt-4.1`, `vendor/model` or `.folder/`: pieces without blanks that make no expression.

@@ -52,6 +52,9 @@ pub(super) fn session(p: &mut Parser<'_>, ctx: Ctx) -> Completed {
             reported = true;
             let m = p.start();
             bare_name(p);
+            if matches!(p.current(), STRING | TRIPLE_STRING) {
+                p.bump();
+            }
             m.complete(p, ERROR);
         }
         UNKNOWN => {

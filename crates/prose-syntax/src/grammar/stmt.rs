@@ -146,10 +146,32 @@ fn is_target(target: Completed) -> bool {
 /// ASSIGN_STMT, at `=`; the target is in `m`.
 fn assign(p: &mut Parser<'_>, m: crate::parser::Marker) {
     // A broken target, `name_{if x} = y`, may have taken it, and everything else on the line.
-    if p.eat(EQ) {
+    if p.at(EQ) && at_input(p, 1) {
+        input_as_value(p);
+    } else if p.eat(EQ) {
         value(p, "`=`");
     }
     m.complete(p, ASSIGN_STMT);
+}
+
+/// Whether an input begins at a token ahead, where a value is wanted.
+pub(super) fn at_input(p: &Parser<'_>, ahead: usize) -> bool {
+    p.kw(ahead) == INPUT_KW
+        && (matches!(p.nth(ahead + 1), STRING | TRIPLE_STRING | DISCRETION)
+            || p.nth(ahead + 1) == COLON
+            || p.nth(ahead + 1) == IDENT && p.nth(ahead + 2) == COLON)
+}
+
+/// `= input "…"`, at `=`, behind the name that is to take the value.
+pub(super) fn input_as_value(p: &mut Parser<'_>) {
+    let name = match p.last_kind() {
+        IDENT => p.last_text().to_owned(),
+        _ => "name".to_owned(),
+    };
+    p.bump();
+    p.error(SyntaxErrorKind::InputAsValue { name });
+    let m = p.start();
+    skip_line(p, m);
 }
 
 /// The right side of `=`, and others like it. It may begin on the next, deeper line.
@@ -158,7 +180,11 @@ pub(super) fn value(p: &mut Parser<'_>, after: &'static str) {
     let found = if p.at(NEWLINE) && p.nth(1) == INDENT && !(p.nth(2) == IDENT && p.nth(3) == EQ) {
         p.bump();
         p.bump();
-        let found = expr::statement_expr(p, PLAIN);
+        let found = if property::at_dash_value(p) {
+            Some(property::dash_value(p))
+        } else {
+            expr::statement_expr(p, PLAIN)
+        };
         if found.is_some() && !p.at_line_end() {
             p.unexpected("the end of the line");
             skip_rest(p);
@@ -316,7 +342,8 @@ fn nearest(word: &str) -> Option<&'static str> {
         "switch" | "match" | "case" => "`choice **…**:` with `option \"…\":`",
         "when" | "unless" => "`if **…**:`",
         "spawn" | "task" | "delegate" => "`session: agent` with a `prompt:`",
-        "except" | "rescue" => "`catch as err:`",
+        "except" | "rescue" => "`catch:` or `catch as err:`",
+        "elseif" | "elsif" => "`elif`",
         "raise" | "fail" | "error" => "`throw \"…\"`",
         "include" | "require" => "`use \"handle/slug\"`",
         // Statement words followed by something that can't follow them.

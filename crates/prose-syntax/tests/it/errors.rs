@@ -280,3 +280,137 @@ fn long_runs_of_openers_are_read_once() {
         );
     }
 }
+
+/// One error of a text, with its message.
+#[track_caller]
+fn one(text: &str, message: &str) {
+    let parse = parse(text);
+    let found: Vec<String> = parse
+        .errors()
+        .iter()
+        .filter(|it| it.severity() != prose_model::codes::Severity::Hint)
+        .map(|it| format!("{} {it}", &text[it.range]))
+        .collect();
+    assert_eq!(found, [message], "{text}");
+}
+
+#[test]
+fn what_newcomers_write_has_one_error_with_the_way_out() {
+    one(
+        "session writer \"Write\"",
+        "session writer `session` needs a prompt or an agent: to run agent `writer` write `session: writer`",
+    );
+    let words = |it: &str| {
+        format!("{it} a condition in words stands between stars, for the model to judge: write `**{it}**`")
+    };
+    one(
+        "loop until the draft is good:\n  do f",
+        &words("the draft is good"),
+    );
+    one(
+        "if it's all well:\n  do f\nelse:\n  do g",
+        &words("it's all well"),
+    );
+    one(
+        "if a:\n  do f\nelif the draft is good:\n  do g",
+        &words("the draft is good"),
+    );
+    one(
+        "choice the best way:\n  option \"a\":\n    do g",
+        &words("the best way"),
+    );
+    one(
+        "if a:\n  do f\nelseif b:\n  do g\nelse:\n  do h",
+        "elseif `elseif` begins no statement: use `elif`",
+    );
+    one(
+        "try:\n  do f\nexcept Error as err:\n  do g\nfinally:\n  do h",
+        "except `except` begins no statement: use `catch:` or `catch as err:`",
+    );
+    for more in ["= \"kind\"", ": text", "= f(1, 2)"] {
+        let text = format!("block greet(name, tone {more}):\n  do f");
+        let sign = &more[..1];
+        one(
+            &text,
+            &format!(
+                "{sign} a parameter is only a name, without default or type: remove this, and pass the value in each call"
+            ),
+        );
+    }
+    one("if !a:\n  do f", "! `!` can't stand here: write `not`");
+    one("if 'ok':\n  do f", "' `'` can't stand here: write `\"`");
+    for args in ["\"Bo\"", "3, x", "name"] {
+        one(
+            &format!("do greet {args}"),
+            &format!("{args} arguments go into parentheses: write `do greet(…)`"),
+        );
+    }
+    one(
+        "agent w:\n  prompt: You write well.\n  model: x",
+        "You a text stands in quotes: write `prompt: \"…\"`",
+    );
+    one(
+        "import \"a.prose\"",
+        "import \"a.prose\" `import` only declares a skill, and only with `from \"…\"`: to bring in a program write `use \"…\"`",
+    );
+    one(
+        "for each item in xs:\n  do f",
+        "each `each` is a word too many: remove it",
+    );
+    one("for item of xs:\n  do f", "of `of` can't stand here: write `in`");
+    for sign in ["/", "%", "*"] {
+        let message = format!(
+            "{sign} there is no `{sign}`, numbers can only be added and subtracted: let a session calculate the rest"
+        );
+        one(&format!("let a = 7 {sign} 2"), &message);
+        one(&format!("let a = n {sign} 2"), &message);
+    }
+    for text in ["let url = input \"Enter\"", "url = input: \"Enter\""] {
+        one(
+            text,
+            "input an input is a statement of its own, which binds its name: write `input url: \"…\"`",
+        );
+    }
+    one(
+        "let ys = xs | map (x):\n  do f",
+        "(x) `map` takes no name, the item is called `item`: write `map:`",
+    );
+    one(
+        "let l =\n  - \"a\"\n  - \"b\"\ndo f",
+        "- \"a\"\n  - \"b\" write the list in brackets: `[a, b]`",
+    );
+    one(
+        "let l = - \"a\"",
+        "- `-` before a text means nothing: remove it, or write a list in brackets, `[\"a\", \"b\"]`",
+    );
+}
+
+#[test]
+fn what_only_looks_like_a_slip_is_right() {
+    for text in [
+        "if a is b:\n  do f",
+        "if a is not b and not c:\n  do f",
+        "for each in xs:\n  do f",
+        "for each, i in xs:\n  do f",
+        "let x =\n  -1",
+        "let x =\n  - 1",
+        "let x =\n  -y",
+        "let l = 3 - 1",
+        "agent w:\n  prompt: a + b",
+        "session \"x\"\n  prompt: do f",
+        "let input = 3\nlet x = input",
+        "let x = do f\nlet y = do g + do h",
+        "try:\n  do f\ncatch:\n  do g\nexcept = 3",
+        "if a:\n  do f\nelseif = 3",
+    ] {
+        let parse = parse(text);
+        let bad: Vec<String> = parse
+            .errors()
+            .iter()
+            .filter(|it| it.code() != "P223")
+            .filter(|it| it.severity() != prose_model::codes::Severity::Hint)
+            .map(|it| it.to_string())
+            .collect();
+        assert!(bad.is_empty(), "{text}: {bad:?}");
+    }
+}

@@ -2,8 +2,9 @@
 
 use prose_syntax::SyntaxKind::{
     AS_KW, ASSERT_STMT, BLOCK_STRING, BLOCK_TEXT, BODY, CALL_EXPR, COLON, COMMENT, DASH_ITEM, DASH_LIST,
-    DISCRETION_EXPR, FIELD_EXPR, IF_KW, INPUT_STMT, LITERAL, LOOP_EXPR, MODIFIER_LIST, NAME, NAME_REF,
-    PAREN_EXPR, PIPE, PROPERTY, PROPERTY_LIST, REPEAT_EXPR, RETURN_KW, RETURN_STMT, UNTIL_KW, WHILE_KW,
+    DISCRETION_EXPR, FIELD_EXPR, IF_KW, INPUT_STMT, LIST_EXPR, LITERAL, LOOP_EXPR, MODIFIER_LIST, NAME,
+    NAME_REF, PAREN_EXPR, PIPE, PROPERTY, PROPERTY_LIST, REPEAT_EXPR, RETURN_KW, RETURN_STMT, UNTIL_KW,
+    WHILE_KW,
 };
 use prose_syntax::{SyntaxError, SyntaxErrorKind, SyntaxKind, SyntaxNode, TextRange, TextSize};
 
@@ -83,13 +84,26 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
             (!path.is_empty()).then(|| quote(range, path))
         }
         SyntaxErrorKind::WrongOperator { found, instead } => match found.as_str() {
-            "&&" | "||" | "!" | "//" | "=" if !instead.contains(' ') => {
+            "&&" | "||" | "!" | "//" | "=" | "of" | "from" | "over" if !instead.contains(' ') => {
                 let fix = Fix::replace(format!("Write `{instead}`"), range, at.padded(range, instead));
                 // Assignment and comparison are easily confused; the others can't mean anything else.
                 Some(if found == "=" { fix } else { fix.automatic() })
             }
             _ => None,
         },
+        SyntaxErrorKind::ConditionInWords { words } => Some(Fix::replace(
+            "Put it between stars",
+            range,
+            format!("**{words}**"),
+        )),
+        SyntaxErrorKind::StageWithVariable { .. } => {
+            let before = TextSize::of(at.before(range.start()).trim_end());
+            Some(Fix::replace(
+                "Remove the name",
+                TextRange::new(before, range.end()),
+                "",
+            ))
+        }
         SyntaxErrorKind::NotAStatement {
             nearest: Some(nearest),
             ..
@@ -237,22 +251,25 @@ fn input_text(at: &At<'_>, offset: TextSize) -> Option<Fix> {
 }
 
 fn dash_list(at: &At<'_>, range: TextRange) -> Option<Fix> {
-    let list = at.node(range.start(), &[DASH_LIST])?;
-    let items: Vec<SyntaxNode> = list.children().filter(|it| it.kind() == DASH_ITEM).collect();
+    let list = at.node(range.start(), &[DASH_LIST, LIST_EXPR])?;
+    let items: Vec<SyntaxNode> = list.children().collect();
     let values: Option<Vec<String>> = items
         .iter()
-        .map(|it| Some(it.first_child()?.to_string()))
+        .map(|it| match it.kind() {
+            DASH_ITEM => Some(it.first_child()?.to_string()),
+            SyntaxKind::ERROR => None,
+            _ => Some(it.to_string()),
+        })
         .collect();
     let values = values?;
     if has_comment(&list) || values.iter().any(|it| it.contains('\n')) {
         return None;
     }
-    let first = items.first()?.text_range().start();
-    let before = at.before(first).trim_end();
+    let before = at.before(range.start()).trim_end();
     let start = TextSize::of(before);
     let end = items.last()?.text_range().end();
     // A comment after the key would swallow the list.
-    if !before.ends_with(':') {
+    if !before.ends_with([':', '=']) {
         return None;
     }
     let list = format!(" [{}]", values.join(", "));

@@ -287,6 +287,15 @@ fn modifier(at: &At<'_>, range: TextRange) -> Vec<Fix> {
             }
             return out;
         }
+        // The check itself offers to remove the name of a strategy that is known.
+        Some(name)
+            if matches!(name.to_string().as_str(), "strategy" | "join") && node.text_range() == range =>
+        {
+            return out;
+        }
+        Some(name) if matches!(name.to_string().as_str(), "strategy" | "join") => {
+            out.extend(strategy(at, range, node.text_range()))
+        }
         // A number out of range: only the author knows the right one.
         Some(_) if node.text_range() != range => return out,
         Some(_) => {}
@@ -295,16 +304,20 @@ fn modifier(at: &At<'_>, range: TextRange) -> Vec<Fix> {
             if word == "race" || owner.kind() == SESSION_EXPR {
                 return out;
             }
-            let near = near_word(&word, ["all", "first", "any"]);
-            out.extend(
-                near.map(|it| Fix::replace(format!("Replace with \"{it}\""), range, format!("\"{it}\""))),
-            );
+            out.extend(strategy(at, range, node.text_range()));
         }
     }
     if owner.kind() != SESSION_EXPR {
         out.extend(remove_modifier(at, &node, "Remove what is ignored"));
     }
     out
+}
+
+/// The strategy that a word may have meant, in place of the modifier, whose name it doesn't need.
+fn strategy(at: &At<'_>, range: TextRange, modifier: TextRange) -> Option<Fix> {
+    let near = near_word(at.slice(range).trim_matches('"'), ["all", "first", "any"])?;
+    let title = format!("Replace with \"{near}\"");
+    Some(Fix::replace(title, modifier, format!("\"{near}\"")))
 }
 
 fn remove_modifier(at: &At<'_>, node: &SyntaxNode, title: &str) -> Option<Fix> {
