@@ -22,7 +22,13 @@ pub(super) fn odd(at: &At<'_>, form: SessionForm, head: TextSize) -> Option<Fix>
         }
         SessionForm::TrailingColon => {
             let colon = children().filter_map(|it| colon(&it)).last()?;
-            Some(Fix::replace("Remove `:`", colon.text_range(), "").automatic())
+            // Doubled ones go together; the first or the last of them is the child.
+            let range = colon.text_range();
+            let before = TextSize::of(at.before(range.start()).trim_end_matches(':'));
+            let behind = at.behind(range.end());
+            let more = TextSize::of(&behind[..behind.len() - behind.trim_start_matches(':').len()]);
+            let range = TextRange::new(before, range.end() + more);
+            Some(Fix::replace("Remove `:`", range, "").automatic())
         }
         SessionForm::AgentText => {
             let text = child(&node, LITERAL)?;
