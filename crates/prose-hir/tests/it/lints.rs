@@ -458,7 +458,7 @@ fn an_output_that_lost_its_name_ends_nothing() {
 
 #[test]
 fn longer_comparisons_in_words_are_none_of_two_words() {
-    everything("let x = 1\nif x is equal to 1:\n#    ^^ E004\n  session \"A\"\n");
+    everything("let x = 1\nif x is equal to 1:\n#  ^^^^^^^^^^^^^^^ E004\n  session \"A\"\n");
 }
 
 #[test]
