@@ -306,6 +306,10 @@ impl State<'_> {
             if matches!(word, "elif" | "else" | "catch" | "finally" | "option" | "as") {
                 return;
             }
+            // The words of other languages for the same clauses.
+            if matches!(word, "elseif" | "elsif" | "except" | "rescue") {
+                return;
+            }
         }
         let comment = self.comments.iter().find(|(_, col)| *col == 0);
         self.out.cuts.push(Cut {
