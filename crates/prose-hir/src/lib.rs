@@ -22,6 +22,7 @@ mod queries;
 mod resolve;
 mod scopes;
 mod semantic;
+mod signature;
 mod symbols;
 mod vars;
 mod view;

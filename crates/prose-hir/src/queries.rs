@@ -10,7 +10,8 @@ use crate::checks::{Among, Checked};
 use crate::diagnostic::Finding;
 use crate::hir::ChunkBody;
 use crate::scopes::{RefKind, Scopes};
-use crate::symbols::{Declarations, FileSymbols, ProgramScope, Site, Usage};
+use crate::signature::{Declarations, Usage};
+use crate::symbols::{FileSymbols, ProgramScope, Site};
 use crate::view::{ChunkView, Seen};
 use crate::{Chunk, Db, SourceFile};
 
@@ -83,7 +84,7 @@ pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {
 /// What a chunk declares: no ranges, so that it stays equal while prompts are edited.
 #[salsa::tracked]
 pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
-    Arc::new(crate::symbols::declarations_of(
+    Arc::new(crate::signature::declarations_of(
         body(db, chunk),
         scopes(db, chunk),
     ))
@@ -98,7 +99,7 @@ pub(crate) fn positions(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Chunk, u
 /// The names a chunk uses.
 #[salsa::tracked]
 pub(crate) fn usages(db: &dyn Db, chunk: Chunk) -> Arc<[Usage]> {
-    crate::symbols::usages_of(scopes(db, chunk)).into()
+    crate::signature::usages_of(scopes(db, chunk)).into()
 }
 
 /// Words of the statements with an error in a chunk, any of which may have been meant as a use. Asked only when a name seems to be unused.

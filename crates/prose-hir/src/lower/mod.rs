@@ -23,7 +23,8 @@ pub(crate) use props::persist;
 use crate::hir::*;
 use crate::resolve::{Resolved, Resolver};
 use crate::scopes::Scopes;
-use crate::symbols::{ProgramScope, Site, is_default, runs};
+use crate::signature::{is_default, runs};
+use crate::symbols::{ProgramScope, Site};
 use crate::{Chunk, Db, Diagnostic, FileState, SourceFile, queries};
 
 /// Lowers a file and everything it can call. Fails with the errors of the file and of the local files it uses; with none when
