@@ -109,8 +109,9 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         .iter()
         .filter(|it| matches!(it.kind, RefKind::Do | RefKind::Call))
     {
-        let frame = frame_around(scopes, used.scope);
-        calls.entry(frame).or_default().insert(used.name.clone());
+        for frame in scopes.frames_from(scopes.frame_of(used.scope)) {
+            calls.entry(frame).or_default().insert(used.name.clone());
+        }
     }
     let mut block_frames = (0..scopes.frames.len() as u32)
         .filter(|it| matches!(scopes.frames[*it as usize].kind, FrameKind::Block(_)))
@@ -131,9 +132,15 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         in_block: false,
     };
     items.stmts(&body.stmts);
-    // Where the judge is last asked in each frame; the places are in order.
-    let judged = scopes.judged.iter().map(|it| (frame_around(scopes, it.1), it.0));
-    let last_judged: FxHashMap<u32, u32> = judged.collect();
+    // Where the judge is last asked in each frame or in one within; the places are in order.
+    let mut last_judged: FxHashMap<u32, u32> = FxHashMap::default();
+    for (seq, scope) in &scopes.judged {
+        last_judged.extend(
+            scopes
+                .frames_from(scopes.frame_of(*scope))
+                .map(|frame| (frame, *seq)),
+        );
+    }
     let mut outputs = FxHashSet::default();
     for (index, def) in (0u32..).zip(&scopes.defs) {
         if def.kind.is_global() {
@@ -167,7 +174,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
                 true => Valued::Yes,
                 false => def.valued,
             },
-            calls: calls.contains_key(&frame_around(scopes, def.scope)),
+            calls: calls.contains_key(&scopes.frame_of(def.scope)),
         });
     }
     for (_, scope) in &scopes.judged {
@@ -242,16 +249,16 @@ fn frame_around(scopes: &Scopes, scope: u32) -> u32 {
     scopes.frames_from(scopes.frame_of(scope)).last().unwrap_or(ROOT)
 }
 
-/// Whether the judge is asked, in the same block of this chunk, when a variable may be in sight.
+/// Whether the judge is asked, in this chunk, when a variable may be in sight: behind it in its frame, or anywhere in a loop
+/// around it. What stands before that loop is asked once, and without it.
 fn is_judged(scopes: &Scopes, last_judged: &FxHashMap<u32, u32>, def: &Def) -> bool {
-    if last_judged.is_empty() {
-        return false;
-    }
-    let frame = frame_around(scopes, def.scope);
+    let frame = scopes.frame_of(def.scope);
     let Some(last) = last_judged.get(&frame) else {
         return false;
     };
-    *last >= def.seq || scopes.ancestors(def.scope).any(|it| scopes.scope(it).looped)
+    let around = scopes.ancestors(def.scope).map(|it| scopes.scope(it));
+    let loops = around.take_while(|it| it.frame == frame).filter(|it| it.looped);
+    *last >= loops.map(|it| it.seqs.0 + 1).fold(def.seq, u32::min)
 }
 
 /// Notes which inputs do more than give a value: those that do not begin the program make it wait.

@@ -6,7 +6,7 @@
 
 use prose_model::Name;
 use prose_model::codes::Severity;
-use prose_syntax::{ChunkMap, SyntaxError, TextRange};
+use prose_syntax::{ChunkMap, SyntaxError, TextRange, TextSize};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::diagnostic::Finding;
@@ -229,17 +229,24 @@ fn serves(
 
 /// Collects the words of the statements of the top level in which there is an error.
 pub(crate) fn broken_words(text: &str, errors: &[SyntaxError], out: &mut FxHashSet<Name>) {
+    let is_error = |it: &&SyntaxError| it.severity() == Severity::Error;
     let starts: Vec<_> = errors
         .iter()
-        .filter(|it| it.severity() == Severity::Error)
+        .filter(is_error)
         .map(|it| it.range.start())
         .collect();
     for range in ChunkMap::with_target(text, 1).ranges() {
-        let last = usize::from(range.end()) == text.len();
-        if starts
-            .iter()
-            .any(|it| range.contains(*it) || last && *it == range.end())
-        {
+        let inside = |it: &TextSize| range.start() < *it && *it < range.end();
+        let on_edge = |it: &TextSize| range.start() == *it || *it == range.end();
+        // An error between two statements is of the one that has it when it stands alone, so that it doesn't matter what a
+        // chunk holds besides.
+        let is_broken = starts.iter().any(inside)
+            || starts.iter().any(on_edge)
+                && prose_syntax::parse(&text[range])
+                    .errors()
+                    .iter()
+                    .any(|it| is_error(&it));
+        if is_broken {
             words(&text[range], out);
         }
     }

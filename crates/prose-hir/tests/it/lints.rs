@@ -95,6 +95,19 @@ fn the_judge_knows_every_name() {
 }
 
 #[test]
+fn the_judge_knows_no_name_of_what_comes_later_or_is_over() {
+    lints(
+        "if **it is good**:\n  session \"B\"\nrepeat 3 as n:\n#           ^ L404\n  session \"A\"\nsession \"C\"\n",
+    );
+    lints(
+        "parallel for x in [1, 2]:\n  let y = session \"{x}\"\n#     ^ L404\n  session \"A\"\nif **it is good**:\n  session \"B\"\n",
+    );
+    lints(
+        "parallel for x in [1, 2]:\n  let y = session \"{x}\"\n  if **it is good**:\n    session \"B\"\nsession \"C\"\n",
+    );
+}
+
+#[test]
 fn parameters_inputs_and_programs_that_nothing_uses() {
     lints(
         r#"
