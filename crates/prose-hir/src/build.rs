@@ -11,16 +11,16 @@ use prose_syntax::{NodeOrToken, TextRange, TextSize};
 use crate::hir::*;
 
 /// Reads the statements of a chunk's tree.
-pub(crate) fn chunk_body(parse: &prose_syntax::Parse) -> ChunkBody {
+pub(crate) fn chunk_body(read: &prose_syntax::Reading<'_>) -> ChunkBody {
     let mut cx = Build {
         depth: 0,
         too_deep: Vec::new(),
     };
-    let stmts = stmts(&mut cx, parse.reader().statements());
+    let stmts = stmts(&mut cx, read.root().statements());
     ChunkBody {
         stmts,
         too_deep: cx.too_deep,
-        errors: parse.errors().into(),
+        errors: read.errors().into(),
     }
 }
 

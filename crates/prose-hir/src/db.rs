@@ -195,8 +195,8 @@ impl RootDatabase {
                 (map.starts(), splice)
             }
             None => {
-                let map = prose_syntax::cut_and_parse(new_text, self.chunk_size, |parse| {
-                    read.push(crate::build::chunk_body(&parse));
+                let map = prose_syntax::cut_and_read(new_text, self.chunk_size, |it| {
+                    read.push(crate::build::chunk_body(it));
                 });
                 let splice = Splice {
                     old: 0..old_chunks.len(),

@@ -56,8 +56,7 @@ pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
     if let Some(read) = text.take_read() {
         return read;
     }
-    let parse = prose_syntax::parse(text);
-    Arc::new(crate::build::chunk_body(&parse))
+    Arc::new(crate::build::chunk_body(&prose_syntax::read(text)))
 }
 
 /// Whether the parser found errors in a chunk.

@@ -8,7 +8,7 @@ use std::{cell::RefCell, ops::Range};
 
 use rowan::{GreenNode, GreenToken, NodeOrToken};
 
-use crate::SyntaxKind;
+use crate::{SyntaxKind, event::TreeSink};
 
 type GreenElement = NodeOrToken<GreenNode, GreenToken>;
 
@@ -76,12 +76,12 @@ pub(crate) fn build(fill: impl FnOnce(&mut Builder<'_>)) -> GreenNode {
     })
 }
 
-impl Builder<'_> {
-    pub(crate) fn start(&mut self, kind: SyntaxKind) {
+impl TreeSink for Builder<'_> {
+    fn start(&mut self, kind: SyntaxKind) {
         self.parents.push((kind, self.children.len()));
     }
 
-    pub(crate) fn finish(&mut self) {
+    fn finish(&mut self) {
         let Some((kind, first)) = self.parents.pop() else {
             return;
         };
@@ -111,8 +111,7 @@ impl Builder<'_> {
         self.children.push((hash, NodeOrToken::Node(node)));
     }
 
-    /// The next token: a range of the text.
-    pub(crate) fn token(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) {
+    fn token(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>) {
         let (hash, token) = match self.cache.tokens.get(kind, text, range.clone()) {
             Some((hash, token)) => (hash, token.clone()),
             None => (0, GreenToken::new(kind.into(), &text[range])),
@@ -120,8 +119,7 @@ impl Builder<'_> {
         self.children.push((hash, NodeOrToken::Token(token)));
     }
 
-    /// A node that holds the next token and nothing else.
-    pub(crate) fn leaf(&mut self, kind: SyntaxKind, token: SyntaxKind, text: &str, range: Range<usize>) {
+    fn leaf(&mut self, kind: SyntaxKind, token: SyntaxKind, text: &str, range: Range<usize>) {
         let Some((hash, token)) = self.cache.tokens.get(token, text, range.clone()) else {
             let token = NodeOrToken::Token(GreenToken::new(token.into(), &text[range]));
             let node = GreenNode::new(kind.into(), std::iter::once(token));

@@ -8,7 +8,6 @@ use std::ops::Range;
 use crate::{
     MAX_TREE_DEPTH, SyntaxError, SyntaxErrorKind,
     SyntaxKind::{self, *},
-    builder::Builder,
     lexer::Lexed,
     scan::Cut,
 };
@@ -39,13 +38,25 @@ pub(crate) enum Event {
     Trivia { until: u32 },
 }
 
+/// What makes a tree of nodes and tokens that come in the order of the text. Every token comes, blanks and comments among them.
+pub(crate) trait TreeSink {
+    /// A node begins.
+    fn start(&mut self, kind: SyntaxKind);
+    /// The node that began last ends.
+    fn finish(&mut self);
+    /// The next token: a range of the text.
+    fn token(&mut self, kind: SyntaxKind, text: &str, range: Range<usize>);
+    /// A node that holds the next token and nothing else.
+    fn leaf(&mut self, kind: SyntaxKind, token: SyntaxKind, text: &str, range: Range<usize>);
+}
+
 /// Puts what the parser made of a part of the text into the tree, whose root is open.
 pub(crate) fn build(
     text: &str,
     lexed: &Lexed,
     part: Range<Cut>,
     events: &mut [Event],
-    builder: &mut Builder<'_>,
+    builder: &mut impl TreeSink,
     errors: &mut Vec<SyntaxError>,
 ) {
     let sink = Sink {
@@ -63,10 +74,10 @@ pub(crate) fn build(
     sink.run(events);
 }
 
-struct Sink<'a, 'b> {
+struct Sink<'a, B> {
     text: &'a str,
     lexed: &'a Lexed,
-    builder: &'a mut Builder<'b>,
+    builder: &'a mut B,
     /// Next raw token.
     raw: usize,
     /// Raw tokens up to here are put into the tree.
@@ -82,7 +93,7 @@ struct Sink<'a, 'b> {
     chain: Vec<SyntaxKind>,
 }
 
-impl Sink<'_, '_> {
+impl<B: TreeSink> Sink<'_, B> {
     fn run(mut self, events: &mut [Event]) {
         for index in 0..events.len() {
             match events[index] {

@@ -92,6 +92,7 @@ pub mod line_index;
 pub mod near;
 mod parser;
 mod parsing;
+mod reading;
 mod scan;
 mod syntax_kind;
 pub mod text;
@@ -99,7 +100,8 @@ pub mod text;
 pub use chunk_map::{ChunkMap, Splice};
 pub use error::{SessionForm, SyntaxError, SyntaxErrorKind};
 pub use line_index::{LineCol, LineIndex};
-pub use parsing::{cut_and_parse, parse};
+pub use parsing::{cut_and_read, parse, read};
+pub use reading::Reading;
 pub use rowan::{GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use syntax_kind::{
     ProseLanguage, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxNodeChildren, SyntaxNodePtr, SyntaxToken,
@@ -127,11 +129,6 @@ impl Parse {
     /// The typed root.
     pub fn tree(&self) -> ast::SourceFile {
         ast::SourceFile(self.syntax())
-    }
-
-    /// The typed root for reading the whole tree once: nothing is made on the way, but no node knows what is around it.
-    pub fn reader(&self) -> ast::SourceFile<ast::Inner<'_>> {
-        ast::SourceFile(ast::Inner::root(&self.green))
     }
 
     /// The immutable tree behind it; cheap to clone and to send. Its equality compares whole trees.

@@ -5,10 +5,11 @@ use std::ops::Range;
 use crate::{
     ChunkMap, Parse, SyntaxError,
     SyntaxKind::SOURCE_FILE,
-    builder::{self, Builder},
-    event::{self, Event},
+    builder,
+    event::{self, Event, TreeSink},
     grammar,
     parser::Parser,
+    reading::{Reader, Reading},
     scan::{Cut, Scan, size},
 };
 
@@ -18,44 +19,74 @@ pub(crate) const STRETCH: usize = 32 * 1024;
 /// Parses a text of at most [`crate::MAX_TEXT_LEN`] bytes.
 pub fn parse(text: &str) -> Parse {
     let mut errors = Vec::new();
-    let green = builder::build(|builder| {
-        builder.start(SOURCE_FILE);
-        let mut scan = Scan::default();
-        let mut events = Vec::new();
-        let mut from = 0;
-        loop {
-            scan.run_some(text, from, STRETCH);
-            let (end, last) = match scan.text_end() {
-                Some(end) => (end, true),
-                None => (scan.cuts().next_back().unwrap_or(scan.start()), false),
-            };
-            part(text, &scan, scan.start()..end, &mut events, builder, &mut errors);
-            if last || scan.offset(end) == from {
-                break;
-            }
-            from = scan.offset(end);
-        }
-        builder.finish();
-    });
+    let green = builder::build(|builder| whole(text, builder, &mut errors, |_, _| ()));
     Parse { green, errors }
 }
 
-/// Cuts a text of at most [`crate::MAX_TEXT_LEN`] bytes into chunks of about `target` bytes, as [`ChunkMap::with_target`], and parses
-/// each on the way, so that it is scanned only once. Gives what parsing each chunk gives, in order.
-pub fn cut_and_parse(text: &str, target: usize, mut each: impl FnMut(Parse)) -> ChunkMap {
+/// Parses a text of at most [`crate::MAX_TEXT_LEN`] bytes for reading it once. Kinds, places and findings are those of [`parse`].
+pub fn read(text: &str) -> Reading<'_> {
+    let mut errors = Vec::new();
+    let mut reader = Reader::new(Vec::new());
+    whole(text, &mut reader, &mut errors, |reader, from| {
+        reader.count_from(from as isize);
+    });
+    Reading {
+        text,
+        entries: reader.into_entries(),
+        errors,
+    }
+}
+
+/// Parses a whole text into an empty tree. `begin` is told where in the text the ranges of the tokens that follow begin to count.
+fn whole<B: TreeSink>(
+    text: &str,
+    builder: &mut B,
+    errors: &mut Vec<SyntaxError>,
+    begin: impl Fn(&mut B, usize),
+) {
+    builder.start(SOURCE_FILE);
+    let mut scan = Scan::default();
     let mut events = Vec::new();
+    let mut from = 0;
+    loop {
+        scan.run_some(text, from, STRETCH);
+        begin(builder, scan.from());
+        let (end, last) = match scan.text_end() {
+            Some(end) => (end, true),
+            None => (scan.cuts().next_back().unwrap_or(scan.start()), false),
+        };
+        part(text, &scan, scan.start()..end, &mut events, builder, errors);
+        if last || scan.offset(end) == from {
+            break;
+        }
+        from = scan.offset(end);
+    }
+    builder.finish();
+}
+
+/// Cuts a text of at most [`crate::MAX_TEXT_LEN`] bytes into chunks of about `target` bytes, as [`ChunkMap::with_target`], and reads
+/// each on the way, so that it is scanned only once. Gives what reading each chunk gives, in order.
+pub fn cut_and_read(text: &str, target: usize, mut each: impl FnMut(&Reading<'_>)) -> ChunkMap {
+    let mut events = Vec::new();
+    let mut entries = Vec::new();
     ChunkMap::visit(text, target, |scan, cuts| {
         let mut errors = Vec::new();
-        let start = size(scan.offset(cuts.start));
-        let green = builder::build(|builder| {
-            builder.start(SOURCE_FILE);
-            part(text, scan, cuts, &mut events, builder, &mut errors);
-            builder.finish();
-        });
+        let range = scan.offset(cuts.start)..scan.offset(cuts.end);
+        let mut reader = Reader::new(std::mem::take(&mut entries));
+        reader.count_from(scan.from() as isize - range.start as isize);
+        reader.start(SOURCE_FILE);
+        part(text, scan, cuts, &mut events, &mut reader, &mut errors);
+        reader.finish();
         for error in &mut errors {
-            error.range -= start;
+            error.range -= size(range.start);
         }
-        each(Parse { green, errors });
+        let reading = Reading {
+            text: &text[range],
+            entries: reader.into_entries(),
+            errors,
+        };
+        each(&reading);
+        entries = reading.entries;
     })
 }
 
@@ -66,7 +97,7 @@ fn part(
     scan: &Scan,
     part: Range<Cut>,
     events: &mut Vec<Event>,
-    builder: &mut Builder<'_>,
+    builder: &mut impl TreeSink,
     errors: &mut Vec<SyntaxError>,
 ) {
     let text = &text[scan.from()..];

@@ -1,8 +1,11 @@
 //! What the typed views are views of: nodes of a tree that know their parents, or lighter ones that only look down.
 
-use rowan::{GreenNodeData, GreenTokenData, NodeOrToken, TextRange, TextSize};
+use rowan::{NodeOrToken, TextRange};
 
-use crate::{ProseLanguage, SyntaxKind, SyntaxNode, SyntaxToken};
+use crate::{
+    ProseLanguage, SyntaxKind, SyntaxNode, SyntaxToken,
+    reading::{Entry, Reading},
+};
 
 /// A node that typed views can be made of.
 pub trait Node: Clone {
@@ -89,26 +92,39 @@ impl Token for SyntaxToken {
     }
 }
 
-/// A node that doesn't know its parent: for reading a whole tree once, without making anything.
+/// A node of a [`Reading`], which doesn't know its parent: for reading a whole text once, without making anything.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<'t> {
-    green: &'t GreenNodeData,
-    start: TextSize,
+    tree: &'t Reading<'t>,
+    index: u32,
 }
 
-/// A token of an [`Inner`].
+/// A token of a [`Reading`].
 #[derive(Debug, Clone, Copy)]
-pub struct Leaf<'t> {
-    green: &'t GreenTokenData,
-    start: TextSize,
-}
+pub struct Leaf<'t>(Inner<'t>);
 
 impl<'t> Inner<'t> {
-    /// The root of a tree, where ranges begin.
-    pub(crate) fn root(green: &'t GreenNodeData) -> Self {
-        Inner {
-            green,
-            start: TextSize::new(0),
+    /// The root of a tree.
+    pub(crate) fn root(tree: &'t Reading<'t>) -> Self {
+        Inner { tree, index: 0 }
+    }
+
+    fn entry(self) -> &'t Entry {
+        &self.tree.entries[self.index as usize]
+    }
+
+    fn text(self) -> &'t str {
+        // The end of a range is that of a token, so that it is in the text.
+        self.tree
+            .text
+            .get(std::ops::Range::from(self.entry().range()))
+            .unwrap_or_default()
+    }
+
+    fn element(self) -> NodeOrToken<Inner<'t>, Leaf<'t>> {
+        match self.entry().kind.is_token() {
+            true => NodeOrToken::Token(Leaf(self)),
+            false => NodeOrToken::Node(self),
         }
     }
 }
@@ -116,24 +132,29 @@ impl<'t> Inner<'t> {
 /// Children of an [`Inner`], tokens among them.
 #[derive(Debug, Clone)]
 pub struct InnerElements<'t> {
-    rest: rowan::Children<'t>,
-    at: TextSize,
+    next: Inner<'t>,
+    end: u32,
+}
+
+impl<'t> InnerElements<'t> {
+    /// The next that is wanted.
+    fn next_of(&mut self, wanted: impl Fn(SyntaxKind) -> bool) -> Option<Inner<'t>> {
+        while self.next.index < self.end {
+            let it = self.next;
+            let entry = it.entry();
+            self.next.index = entry.next;
+            if wanted(entry.kind) {
+                return Some(it);
+            }
+        }
+        None
+    }
 }
 
 impl<'t> Iterator for InnerElements<'t> {
     type Item = NodeOrToken<Inner<'t>, Leaf<'t>>;
     fn next(&mut self) -> Option<Self::Item> {
-        let start = self.at;
-        Some(match self.rest.next()? {
-            NodeOrToken::Node(green) => {
-                self.at += green.text_len();
-                NodeOrToken::Node(Inner { green, start })
-            }
-            NodeOrToken::Token(green) => {
-                self.at += green.text_len();
-                NodeOrToken::Token(Leaf { green, start })
-            }
-        })
+        self.next_of(|_| true).map(Inner::element)
     }
 }
 
@@ -144,12 +165,8 @@ pub struct InnerChildren<'t>(InnerElements<'t>);
 impl<'t> Iterator for InnerChildren<'t> {
     type Item = Inner<'t>;
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.find_map(NodeOrToken::into_node)
+        self.0.next_of(|it| !it.is_token())
     }
-}
-
-fn kind_of(raw: rowan::SyntaxKind) -> SyntaxKind {
-    <ProseLanguage as rowan::Language>::kind_from_raw(raw)
 }
 
 impl<'t> Node for Inner<'t> {
@@ -158,49 +175,50 @@ impl<'t> Node for Inner<'t> {
     type Children = InnerChildren<'t>;
 
     fn kind(&self) -> SyntaxKind {
-        kind_of(self.green.kind())
+        self.entry().kind
     }
     fn text_range(&self) -> TextRange {
-        TextRange::at(self.start, self.green.text_len())
+        self.entry().range()
     }
     fn spelling(&self) -> String {
-        self.green.to_string()
+        self.text().to_owned()
     }
     fn elements(&self) -> InnerElements<'t> {
+        let next = Inner {
+            index: self.index + 1,
+            ..*self
+        };
         InnerElements {
-            rest: self.green.children(),
-            at: self.start,
+            next,
+            end: self.entry().next,
         }
     }
     fn children(&self) -> InnerChildren<'t> {
         InnerChildren(self.elements())
     }
     fn first_child_of(&self, wanted: impl Fn(SyntaxKind) -> bool) -> Option<Self> {
-        self.children().find(|it| wanted(it.kind()))
+        self.elements().next_of(|it| !it.is_token() && wanted(it))
     }
     fn first_token_of(&self, kind: SyntaxKind) -> Option<Leaf<'t>> {
-        let wanted = |it: &NodeOrToken<Self, Leaf<'t>>| match it {
-            NodeOrToken::Node(it) => it.kind() == kind,
-            NodeOrToken::Token(it) => it.kind() == kind,
-        };
-        self.elements().find(wanted)?.into_token()
+        self.elements().next_of(|it| it == kind)?.element().into_token()
     }
     fn first_token(&self) -> Option<Leaf<'t>> {
-        match self.elements().next()? {
-            NodeOrToken::Node(it) => it.first_token(),
-            NodeOrToken::Token(it) => Some(it),
+        let mut first = self.elements().next_of(|_| true)?;
+        while !first.kind().is_token() {
+            first = first.elements().next_of(|_| true)?;
         }
+        Some(Leaf(first))
     }
 }
 
 impl Token for Leaf<'_> {
     fn kind(&self) -> SyntaxKind {
-        kind_of(self.green.kind())
+        self.0.kind()
     }
     fn text_range(&self) -> TextRange {
-        TextRange::at(self.start, self.green.text_len())
+        self.0.text_range()
     }
     fn text(&self) -> &str {
-        self.green.text()
+        self.0.text()
     }
 }

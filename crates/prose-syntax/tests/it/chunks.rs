@@ -1,7 +1,9 @@
 //! Cutting files.
 
 use prose_syntax::{
-    ChunkMap, NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextRange, TextSize, cut_and_parse, parse,
+    ChunkMap, NodeOrToken, SyntaxElement, SyntaxError, SyntaxNode, TextRange, TextSize,
+    ast::{Node, Token, View},
+    cut_and_read, parse, read,
 };
 
 /// The smallest chunks.
@@ -48,13 +50,20 @@ fn continued_statements_stay_whole() {
 #[track_caller]
 pub(crate) fn check_concatenation(text: &str) {
     for target in [1, 64, ChunkMap::TARGET] {
-        let mut parses = Vec::new();
-        let map = cut_and_parse(text, target, |it| parses.push(it));
+        let mut read = Vec::new();
+        let map = cut_and_read(text, target, |it| read.push(seen(it.root().node(), it.errors())));
         assert_eq!(map, ChunkMap::with_target(text, target));
-        let alone: Vec<_> = map.ranges().map(|it| parse(&text[it])).collect();
-        assert_eq!(parses, alone, "{text:?}, chunks of {target}");
+        let parses = map.ranges().map(|it| parse(&text[it]));
+        let alone: Vec<_> = parses.map(|it| seen(&it.syntax(), it.errors())).collect();
+        assert_eq!(read, alone, "{text:?}, chunks of {target}");
     }
     let whole = parse(text);
+    let once = read(text);
+    assert_eq!(
+        seen(once.root().node(), once.errors()),
+        seen(&whole.syntax(), whole.errors()),
+        "{text:?}"
+    );
     let (mut tree, mut errors, mut joined) = (Vec::new(), Vec::new(), String::new());
     for range in chunks(text) {
         let text = &text[range];
@@ -70,6 +79,26 @@ pub(crate) fn check_concatenation(text: &str) {
     assert_eq!(joined, text);
     assert_eq!(tree, flatten(&whole.syntax(), TextSize::from(0)), "{text:?}");
     assert_eq!(errors, whole.errors(), "{text:?}");
+}
+
+/// Everything but blanks and comments with its depth, place and text, then what was found.
+fn seen<N: Node>(root: &N, errors: &[SyntaxError]) -> Vec<String> {
+    fn node<N: Node>(it: &N, depth: usize, out: &mut Vec<String>) {
+        out.push(format!("{depth} {:?} {:?}", it.kind(), it.text_range()));
+        for element in it.elements() {
+            match element {
+                NodeOrToken::Node(it) => node(&it, depth + 1, out),
+                NodeOrToken::Token(it) if it.kind().is_trivia() => {}
+                NodeOrToken::Token(it) => {
+                    out.push(format!("{:?} {:?} {:?}", it.kind(), it.text_range(), it.text()));
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    node(root, 0, &mut out);
+    out.extend(errors.iter().map(|it| format!("{it:?}")));
+    out
 }
 
 /// Everything below the root with depth and place.
