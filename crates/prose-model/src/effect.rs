@@ -331,6 +331,18 @@ pub struct SessionOutcome {
     /// Digest of the agent's memory after the session, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<crate::Digest>,
+    /// The segment that the session adds to that memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Segment>,
+}
+
+/// A numbered record of one session in an agent's memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Segment {
+    /// Its number, from 1, given at spawn.
+    pub number: u32,
+    /// Digest of its text.
+    pub sha256: crate::Digest,
 }
 
 /// Tokens and money, as the backend reports them.

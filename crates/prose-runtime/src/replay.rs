@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use prose_model::{
-    CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, Name, Outcome, RecordBody, SessionRequest,
-    Value,
+    CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, MemoryMode, Name, Outcome, RecordBody,
+    Segment, Value,
 };
+use prose_state::AgentMemory;
 
 use crate::dispatch::{due_of, wait_ms};
 use crate::driver::{Driver, outcome_usage};
@@ -57,11 +58,10 @@ impl RecoveredEffects {
 
 /// The last session of a memory.
 struct LastSession {
-    id: EffectId,
-    lease: u64,
-    request: Box<SessionRequest>,
+    place: AgentMemory,
     read: Option<Digest>,
     new: Digest,
+    segment: Option<Segment>,
 }
 
 impl Driver {
@@ -83,7 +83,11 @@ impl Driver {
                     self.supplied.insert(name.clone(), value.clone());
                 }
                 RecordBody::Issued { id, hash, memory, .. } => {
-                    self.replay_issued(id, hash, memory.as_ref())?
+                    self.replay_issued(id, hash, memory.as_ref())?;
+                    // What the memory held before was put away, or will be when this session starts again.
+                    if let Some(place) = self.begins_afresh(id) {
+                        memories.remove(place.dir());
+                    }
                 }
                 RecordBody::Started {
                     id,
@@ -98,11 +102,9 @@ impl Driver {
                     };
                     self.recovered.started.insert(id.clone(), started);
                 }
-                RecordBody::Outcome { id, lease, outcome } => {
-                    if let Some(last) = self.replay_outcome(id, *lease, outcome)?
-                        && let Some((place, _)) = self.staged_memory(&last.id, last.lease, &last.request)
-                    {
-                        memories.insert(place.dir().to_owned(), last);
+                RecordBody::Outcome { id, outcome, .. } => {
+                    if let Some(last) = self.replay_outcome(id, outcome)? {
+                        memories.insert(last.place.dir().to_owned(), last);
                     }
                 }
                 RecordBody::Cancel {
@@ -187,12 +189,7 @@ impl Driver {
         Ok(())
     }
 
-    fn replay_outcome(
-        &mut self,
-        id: &EffectId,
-        lease: u64,
-        outcome: &Outcome,
-    ) -> Result<Option<LastSession>, RunError> {
+    fn replay_outcome(&mut self, id: &EffectId, outcome: &Outcome) -> Result<Option<LastSession>, RunError> {
         let Some(issued) = self.open.shift_remove(id) else {
             return Err(self.diverged(format!(
                 "the journal answers the effect {id}, which is not asked for"
@@ -215,20 +212,27 @@ impl Driver {
         let (Effect::Session(request), Outcome::Session(session)) = (issued.effect, outcome) else {
             return Ok(None);
         };
-        Ok(session.memory.as_ref().map(|new| LastSession {
-            id: id.clone(),
-            lease,
-            request,
+        let place = self.memory_place(&request).ok().flatten();
+        Ok(place.zip(session.memory.clone()).map(|(place, new)| LastSession {
+            place,
             read: self.recovered.memory(id).cloned(),
-            new: new.clone(),
+            new,
+            segment: session.segment.clone(),
         }))
     }
 
-    fn repair(&mut self, last: &LastSession) {
-        let Some((place, segment)) = self.staged_memory(&last.id, last.lease, &last.request) else {
-            return;
+    /// The memory of a session that does not go on from what is there.
+    fn begins_afresh(&self, id: &EffectId) -> Option<AgentMemory> {
+        let Effect::Session(request) = &self.open.get(id)?.effect else {
+            return None;
         };
-        if let Err(error) = self.repair_memory(&place, last.read.as_ref(), &last.new, segment.as_deref()) {
+        let fresh = request.memory.as_ref()?.mode == MemoryMode::Fresh;
+        fresh.then(|| self.memory_place(request).ok().flatten()).flatten()
+    }
+
+    fn repair(&mut self, last: &LastSession) {
+        let repaired = self.repair_memory(&last.place, last.read.as_ref(), &last.new, last.segment.as_ref());
+        if let Err(error) = repaired {
             self.publisher.notice(
                 "warning",
                 format!("an agent's memory was not brought up to date: {error}"),

@@ -12,12 +12,12 @@ use prose_agents::{
     SessionUpdate, failure,
 };
 use prose_model::{
-    Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody,
+    Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
     SessionOutcome, SessionRequest, Value,
 };
 use prose_state::{
-    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, parse_staged, safe_file_name, snippet,
-    summarize,
+    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, parse_staged, safe_file_name,
+    snippet, summarize,
 };
 
 use crate::dispatch::due_handle;
@@ -126,7 +126,7 @@ impl Driver {
         Ok(())
     }
 
-    fn memory_place(&self, request: &SessionRequest) -> prose_state::Result<Option<AgentMemory>> {
+    pub(crate) fn memory_place(&self, request: &SessionRequest) -> prose_state::Result<Option<AgentMemory>> {
         let Some(memory) = request
             .memory
             .as_ref()
@@ -149,7 +149,7 @@ impl Driver {
         }
         let id = &issued.id;
         let staging = self.run.dir.staging(self.run.lease, id)?;
-        let memory = self.take_memory(issued, &request, &staging)?;
+        let memory = self.take_memory(issued, &request)?;
         let parts = self.prompt_parts(&request, &staging, memory.as_ref().map(|(context, _)| context))?;
         let prompt = render(&request, self.capabilities.delivery, &parts, &self.content)?;
 
@@ -264,20 +264,19 @@ impl Driver {
         &mut self,
         issued: &Issued,
         request: &SessionRequest,
-        staging: &Path,
     ) -> Result<Option<(MemoryContext, SessionMemory)>, NotStarted> {
         let Some(place) = self.memory_place(request)? else {
             self.record(issued, None)?;
             return Ok(None);
         };
         let lock = place.try_lock()?.ok_or(NotStarted::Busy)?;
+        failpoint::hit("session", "memory-locked");
         let resumes = request
             .memory
             .as_ref()
             .is_some_and(|memory| memory.mode == MemoryMode::Resume);
         let known = self.recovered.memory(&issued.id).cloned();
         let text = if !resumes {
-            place.archive(self.run.id().as_str())?;
             None
         } else if let Some(digest) = known {
             // The version that the session was issued with, whatever others wrote since.
@@ -290,6 +289,12 @@ impl Driver {
             None => None,
         };
         self.record(issued, digest)?;
+        if !resumes {
+            // IMPORTANT: after the record, which tells a resumed run that what the memory held before is done with.
+            // Put away again after a crash, it is put away where the rest is.
+            self.log.sync()?;
+            place.archive(self.run.id().as_str())?;
+        }
         if resumes && text.is_none() {
             let agent = request.agent.as_deref().unwrap_or("the agent");
             self.publisher.notice(
@@ -298,8 +303,6 @@ impl Driver {
             );
         }
         let segment = place.next_segment()?;
-        // A crash between record and projection is repaired from here.
-        let _ = std::fs::remove_file(staging.join(STAGED_SEGMENT));
         let memory = SessionMemory {
             place,
             segment,
@@ -489,16 +492,17 @@ impl Driver {
             .is_some()
             .then(|| memory_update(reply.memory.as_ref(), &staging))
             .flatten();
-        let memory = match &update {
-            Some((memory, segment)) => {
-                // The segment has no place in the journal; a crash before it is projected finds it here.
-                let staged = session.staging.join(STAGED_SEGMENT);
-                if let Err(error) = std::fs::write(&staged, segment) {
-                    tracing::warn!(path = %staged.display(), %error, "segment not staged");
-                }
-                Some(self.run.values.put(memory.as_bytes())?)
+        failpoint::hit("session", "validated");
+        // Both are on disk before the record that names them: a crash before they are projected finds them there.
+        let (memory, segment) = match (&update, &session.memory) {
+            (Some((memory, segment)), Some(place)) => {
+                let stored = Segment {
+                    number: place.segment,
+                    sha256: self.run.values.put(segment.as_bytes())?,
+                };
+                (Some(self.run.values.put(memory.as_bytes())?), Some(stored))
             }
-            None => None,
+            _ => (None, None),
         };
         let summary = reply
             .summary
@@ -510,6 +514,7 @@ impl Driver {
             summary,
             usage: reply.usage,
             memory,
+            segment,
         };
         if let Some(memory) = self
             .sessions
@@ -536,6 +541,7 @@ impl Driver {
         let Some((text, segment)) = memory.update.take() else {
             return;
         };
+        failpoint::hit("session", "journaled");
         // IMPORTANT: the segment first: memory that is up to date says that both are.
         let written = memory
             .place
@@ -554,41 +560,24 @@ impl Driver {
         place: &AgentMemory,
         read: Option<&Digest>,
         new: &Digest,
-        segment: Option<&str>,
+        segment: Option<&Segment>,
     ) -> prose_state::Result<()> {
         let _lock = place.lock()?;
+        if let Some(segment) = segment {
+            place.restore_segment(segment.number, &self.run.values.get_text(&segment.sha256)?)?;
+        }
         let current = place.read()?.map(|text| digest_of(text.as_bytes()));
         // Anything else was written by someone after us.
         if current.as_ref() != read || current.as_ref() == Some(new) {
             return Ok(());
         }
-        let text = self.run.values.get_text(new)?;
-        if let Some(segment) = segment {
-            let next = place.next_segment()?;
-            let last = next.checked_sub(1).map(|last| place.segment_path(last));
-            if last.and_then(|path| read_text(&path)).as_deref() != Some(segment) {
-                place.write_segment(next, segment)?;
-            }
-        }
-        place.write(&text)
+        place.write(&self.run.values.get_text(new)?)
     }
 
     /// Frees what an effect held: its slot, its memory, its staged state.
     pub(crate) fn release(&mut self, id: &EffectId) {
         self.queue.finish(id);
         self.sessions.remove(id);
-    }
-
-    /// Where the memory of a session is and what it staged for it under a lease; for repair.
-    pub(crate) fn staged_memory(
-        &self,
-        id: &EffectId,
-        lease: u64,
-        request: &SessionRequest,
-    ) -> Option<(AgentMemory, Option<String>)> {
-        let place = self.memory_place(request).ok().flatten()?;
-        let segment = read_text(&self.run.dir.staging_path(lease, id).join(STAGED_SEGMENT));
-        Some((place, segment))
     }
 }
 

@@ -172,7 +172,7 @@ impl Bindings {
         if let Some(folder) = path.parent() {
             create_dir(folder)?;
         }
-        write_atomic(&path, text.as_bytes(), Sync::Lazy)?;
+        write_atomic(&path, text.as_bytes(), Sync::Lazy, "binding")?;
         Ok(Some(path))
     }
 

@@ -20,7 +20,7 @@ pub enum StateError {
         source: std::io::Error,
     },
     /// Another process owns the run.
-    #[error("run {} is in use by {}; it can be resumed when that process has ended", run.display(), owner(*pid))]
+    #[error("run {} is in use by {}", run.display(), owner(*pid))]
     Locked {
         /// The run directory.
         run: PathBuf,
@@ -78,6 +78,22 @@ pub enum StateError {
         digest: Digest,
         /// The store.
         store: PathBuf,
+    },
+    /// Content that the journal names is not there as it was: without it the run would go on with something else.
+    #[error(
+        "run {} can't be resumed: value {digest}, {what}, is {}; put values/{digest} back as it was, or start a new run",
+        run.display(),
+        if *damaged { "damaged" } else { "missing" }
+    )]
+    ValueLost {
+        /// The run directory.
+        run: PathBuf,
+        /// The value's name.
+        digest: Digest,
+        /// What it is, as `the result of main/3`.
+        what: String,
+        /// Whether there is something else in its place.
+        damaged: bool,
     },
     /// A name that is no digest.
     #[error("{name:?} is not a SHA-256 digest")]
@@ -175,7 +191,9 @@ pub(crate) fn io(
 
 fn owner(pid: Option<u32>) -> String {
     match pid {
-        Some(pid) => format!("process {pid}"),
-        None => "another process".to_owned(),
+        Some(pid) => format!(
+            "process {pid}; wait until that process has ended, or end it (kill {pid}), and resume then"
+        ),
+        None => "another process; wait until it has ended, and resume then".to_owned(),
     }
 }

@@ -6,8 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Result;
 use crate::error::io;
+use crate::{Result, failpoint};
+
+/// How the names of files that are being written begin.
+pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Whether a write waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,20 +21,23 @@ pub(crate) enum Sync {
     Lazy,
 }
 
-/// Replaces a file's content in one step.
-pub(crate) fn write_atomic(path: &Path, content: &[u8], sync: Sync) -> Result<()> {
+/// Replaces a file's content in one step. `part` names the kind of file to [`failpoint`].
+pub(crate) fn write_atomic(path: &Path, content: &[u8], sync: Sync, part: &'static str) -> Result<()> {
+    failpoint::hit(part, "begin");
     let tmp = temporary(path);
     let done =
-        write_new(&tmp, content, sync).and_then(|()| fs::rename(&tmp, path).map_err(io("write", path)));
+        write_new(&tmp, content, sync, part).and_then(|()| fs::rename(&tmp, path).map_err(io("write", path)));
     if done.is_err() {
         // Best effort: what is left over has a name that nothing reads.
         let _ = fs::remove_file(&tmp);
         return done;
     }
+    failpoint::hit(part, "renamed");
     if sync == Sync::Durable
         && let Some(parent) = path.parent()
     {
         sync_dir(parent)?;
+        failpoint::hit(part, "folder-synced");
     }
     Ok(())
 }
@@ -44,6 +50,19 @@ pub(crate) fn sync_dir(path: &Path) -> Result<()> {
             .map_err(io("sync", path))?;
     }
     Ok(())
+}
+
+/// Removes what writes that a crash cut short have left in a folder. Only for the one who alone may write there.
+pub(crate) fn remove_temporaries(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            // Nothing reads it, so that it stays does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Creates a folder and what lies above it.
@@ -60,18 +79,29 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn write_new(tmp: &Path, content: &[u8], sync: Sync) -> Result<()> {
+fn write_new(tmp: &Path, content: &[u8], sync: Sync, part: &'static str) -> Result<()> {
     let mut file = File::create_new(tmp).map_err(io("create", tmp))?;
+    if failpoint::due(part, "half") {
+        let _ = file.write_all(&content[..content.len() / 2]);
+        failpoint::abort();
+    }
     file.write_all(content).map_err(io("write", tmp))?;
+    failpoint::hit(part, "written");
     if sync == Sync::Durable {
         file.sync_all().map_err(io("sync", tmp))?;
+        failpoint::hit(part, "synced");
     }
     Ok(())
 }
 
 /// A name beside the target that no other write of any process uses, and that no reader takes for a binding or a value.
+///
+/// A crash leaves one behind, and the process after it may have the same id: the name also holds the time.
 fn temporary(path: &Path) -> PathBuf {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let n = COUNTER.fetch_add(1, Ordering::Relaxed);
-    path.with_file_name(format!(".tmp-{}-{n}", std::process::id()))
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    path.with_file_name(format!("{TEMPORARY}{}-{now:x}-{n}", std::process::id()))
 }

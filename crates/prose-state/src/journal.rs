@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::error::io;
 use crate::fs::sync_dir;
-use crate::{Clock, Damage, Result, StateError, format_millis};
+use crate::{Clock, Damage, Result, StateError, failpoint, format_millis};
 
 /// The open journal of a run; shared by reference between threads.
 pub struct Journal {
@@ -69,6 +69,7 @@ impl Journal {
         if let Some(parent) = path.parent() {
             sync_dir(parent)?;
         }
+        failpoint::hit("journal", "created");
         Journal::with(path, file, 0, 0, clock)
     }
 
@@ -86,6 +87,7 @@ impl Journal {
         if let Some(torn) = content.torn {
             tracing::warn!(path = %path.display(), ?torn, "cut an unfinished journal record");
             file.set_len(content.intact).map_err(io("truncate", path))?;
+            failpoint::hit("journal", "cut");
         }
         // Also what an earlier process wrote without a sync counts from now on, so it has to be on disk.
         file.sync_all().map_err(io("sync", path))?;
@@ -171,12 +173,14 @@ impl Journal {
             }
             writer.next
         };
+        failpoint::hit("journal", "unsynced");
         if let Err(error) = self.sync_handle.sync_data() {
             // After a failed sync the system may have dropped the pages: a later success would prove nothing.
             lock(&self.writer).poisoned = true;
             return Err(io("sync", &self.path)(error));
         }
         *synced = covered;
+        failpoint::hit("journal", "synced");
         Ok(())
     }
 
@@ -192,6 +196,11 @@ impl Journal {
             body,
         };
         let line = encode(&record)?;
+        failpoint::hit("journal", "begin");
+        if failpoint::due("journal", "half") {
+            let _ = writer.file.write_all(&line[..line.len() / 2]);
+            failpoint::abort();
+        }
         if let Err(error) = writer.file.write_all(&line) {
             // A record may be there in part; without it the journal is as before.
             writer.poisoned = writer.file.set_len(writer.bytes).is_err();
@@ -199,6 +208,7 @@ impl Journal {
         }
         writer.next += 1;
         writer.bytes += line.len() as u64;
+        failpoint::hit("journal", "written");
         Ok(seq)
     }
 

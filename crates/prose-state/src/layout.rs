@@ -9,7 +9,7 @@ use prose_model::{EffectId, RunId};
 use crate::error::io;
 use crate::fs::{create_dir, sync_dir};
 use crate::values::digest_of;
-use crate::{Clock, Result, RunIds, StateError, clock};
+use crate::{Clock, Result, RunIds, StateError, clock, failpoint};
 
 /// A run's directory, `.prose/runs/{id}/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +64,16 @@ impl RunDir {
             }
         };
         let dir = RunDir { path };
+        failpoint::hit("run", "folder");
         // IMPORTANT: locked before anything else, so that nobody takes the half-made run for a crashed one.
         let lock = dir.lock()?;
+        failpoint::hit("run", "locked");
         for folder in FOLDERS {
             create_dir(&dir.path.join(folder))?;
         }
         sync_dir(&dir.path)?;
         sync_dir(&runs)?;
+        failpoint::hit("run", "folders");
         Ok((dir, id, lock))
     }
 
@@ -150,6 +153,7 @@ impl RunDir {
     pub fn staging(&self, lease: u64, effect: &EffectId) -> Result<PathBuf> {
         let dir = self.staging_path(lease, effect);
         create_dir(&dir)?;
+        failpoint::hit("staging", "folder");
         Ok(dir)
     }
 
@@ -163,6 +167,7 @@ impl RunDir {
     /// Removes what sessions staged; for the end of a run.
     pub fn clear_staging(&self) -> Result<()> {
         let staging = self.path.join("staging");
+        failpoint::hit("staging", "clear");
         match std::fs::remove_dir_all(&staging) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", staging)(error)),
             _ => create_dir(&staging),

@@ -14,6 +14,7 @@
 mod binding;
 mod clock;
 mod error;
+pub mod failpoint;
 mod fs;
 mod journal;
 mod layout;
@@ -21,6 +22,7 @@ mod memory;
 mod outline;
 mod program;
 mod projection;
+mod references;
 mod run;
 mod trace;
 mod values;

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use prose_model::{Digest, MemoryRequest, Persist};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, read_if_present, write_atomic};
-use crate::{Result, RunDir, StateError, ValueStore, safe_file_name};
+use crate::fs::{Sync, create_dir, read_if_present, remove_temporaries, sync_dir, write_atomic};
+use crate::{Result, RunDir, StateError, ValueStore, failpoint, safe_file_name};
 
 /// Where the scopes have their roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl AgentMemory {
     /// Replaces the memory; on disk when this returns.
     pub fn write(&self, memory: &str) -> Result<()> {
         create_dir(&self.dir)?;
-        write_atomic(&self.memory_path(), memory.as_bytes(), Sync::Durable)
+        write_atomic(&self.memory_path(), memory.as_bytes(), Sync::Durable, "memory")
     }
 
     /// The number for the next segment: one more than the highest there is.
@@ -195,50 +195,84 @@ impl AgentMemory {
     pub fn write_segment(&self, number: u32, text: &str) -> Result<PathBuf> {
         create_dir(&self.dir)?;
         let path = self.segment_path(number);
-        write_atomic(&path, text.as_bytes(), Sync::Durable)?;
+        write_atomic(&path, text.as_bytes(), Sync::Durable, "segment")?;
         Ok(path)
+    }
+
+    /// Writes a segment after a crash, unless it is there: under this number, or under a later one where somebody else
+    /// has taken the number since.
+    pub fn restore_segment(&self, number: u32, text: &str) -> Result<()> {
+        for (found, path) in self.segments()? {
+            if found >= number && fs::read(&path).map_err(io("read", &path))? == text.as_bytes() {
+                return Ok(());
+            }
+        }
+        let taken = self.segment_path(number).exists();
+        let number = if taken { self.next_segment()? } else { number };
+        self.write_segment(number, text).map(drop)
     }
 
     /// Puts memory and segments away into `archive/{label}/`, so that the agent starts without; returns that folder,
     /// or none when there was nothing. `session:` on a persistent agent does this (language.md, "Sessions and memory").
+    ///
+    /// Stopped halfway and called again with the same label, it goes on: what belongs together stays together.
     pub fn archive(&self, label: &str) -> Result<Option<PathBuf>> {
         let mut files: Vec<PathBuf> = self.segments()?.into_iter().map(|(_, path)| path).collect();
-        // IMPORTANT: memory last: a crash in between leaves an agent with memory, which is archived again.
+        // Memory last: an agent with memory and without segments is one whose archiving goes on.
         let memory = self.memory_path();
         if memory.exists() {
             files.push(memory);
         }
-        if files.is_empty() {
+        let archive = self.dir.join("archive");
+        let label = safe_file_name(label);
+        let moving = archive.join(format!(".moving-{label}"));
+        let collides = files
+            .iter()
+            .filter_map(|file| file.file_name())
+            .any(|name| moving.join(name).exists());
+        if collides {
+            // Somebody has used the memory between: these are two archives.
+            self.close_archive(&archive, &moving, &label)?;
+        }
+        if files.is_empty() && !moving.exists() {
             return Ok(None);
         }
-        let archive = self.dir.join("archive");
-        create_dir(&archive)?;
-        let label = safe_file_name(label);
-        let mut folder = archive.join(&label);
-        let mut next = 2;
-        loop {
-            match fs::create_dir(&folder) {
-                Ok(()) => break,
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                    folder = archive.join(format!("{label}-{next}"));
-                    next += 1;
-                }
-                Err(error) => return Err(io("create", folder)(error)),
-            }
-        }
+        failpoint::hit("archive", "begin");
+        create_dir(&moving)?;
         for file in files {
             if let Some(name) = file.file_name() {
-                fs::rename(&file, folder.join(name)).map_err(io("move", &file))?;
+                fs::rename(&file, moving.join(name)).map_err(io("move", &file))?;
+                failpoint::hit("archive", "moved");
             }
         }
+        let folder = self.close_archive(&archive, &moving, &label)?;
+        failpoint::hit("archive", "closed");
+        sync_dir(&self.dir)?;
         Ok(Some(folder))
+    }
+
+    /// Gives a folder of archived files its name: the label, with a number when it was used before.
+    fn close_archive(&self, archive: &Path, moving: &Path, label: &str) -> Result<PathBuf> {
+        let mut folder = archive.join(label);
+        let mut next = 2;
+        while folder.exists() {
+            folder = archive.join(format!("{label}-{next}"));
+            next += 1;
+        }
+        fs::rename(moving, &folder).map_err(io("move", moving))?;
+        sync_dir(archive)?;
+        Ok(folder)
     }
 
     /// Takes the memory if nobody has it.
     pub fn try_lock(&self) -> Result<Option<MemoryLock>> {
         let (path, file) = self.lock_file()?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(MemoryLock { _file: file })),
+            Ok(()) => {
+                // Whoever writes here has the lock, so what has such a name was left by a crash.
+                remove_temporaries(&self.dir);
+                Ok(Some(MemoryLock { _file: file }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
         }

@@ -158,9 +158,9 @@ impl StateProjection {
                     .get(tree.program)
                     .map_or(0, |program| program.file as usize);
                 let source = self.bundle.files.get(file).map_or("", |file| &*file.text);
-                write_atomic(&dir.program(), source.as_bytes(), Sync::Lazy)?;
+                write_atomic(&dir.program(), source.as_bytes(), Sync::Lazy, "program")?;
             }
-            write_atomic(&dir.state(), text.as_bytes(), Sync::Lazy)?;
+            write_atomic(&dir.state(), text.as_bytes(), Sync::Lazy, "state")?;
             tree.written = true;
             tree.dirty = false;
             if tree.ended.is_some() && index > 0 {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::io;
 use crate::fs::{Sync, sync_dir, write_atomic};
+use crate::references::references;
 use crate::{
     Bindings, Clock, Journal, JournalContent, Result, RunDir, RunIds, RunLock, StateError, TornTail,
     ValueStore, digest_of, lock_owner, read_journal,
@@ -157,11 +158,12 @@ impl Run {
             Err(reason) => return Err(StateError::Unserializable { reason }),
         }
         let bundle_bytes = Some(digest_of(&bundle));
-        write_atomic(&bundle_path, &bundle, Sync::Durable)?;
+        write_atomic(&bundle_path, &bundle, Sync::Durable, "bundle")?;
         write_atomic(
             &dir.program(&[])?.program(),
             entry_text(&new.bundle).as_bytes(),
             Sync::Durable,
+            "program",
         )?;
         let inputs = new
             .inputs
@@ -222,6 +224,9 @@ impl Run {
         let header = (**header).clone();
         let bundle = read_bundle(&dir, &header)?;
         let values = ValueStore::open(&dir.values())?;
+        for (digest, what) in references(&content.records) {
+            values.verify(&digest).map_err(|error| lost(&dir, error, &what))?;
+        }
         let started_ms = content
             .records
             .first()
@@ -350,6 +355,21 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         },
     };
     summary
+}
+
+/// Says which value is lost, where it was needed.
+fn lost(dir: &RunDir, error: StateError, what: &str) -> StateError {
+    let (digest, damaged) = match error {
+        StateError::ValueMissing { digest, .. } => (digest, false),
+        StateError::ValueDamaged { digest, .. } => (digest, true),
+        error => return error,
+    };
+    StateError::ValueLost {
+        run: dir.path().to_owned(),
+        digest,
+        what: what.to_owned(),
+        damaged,
+    }
 }
 
 fn recover(content: JournalContent) -> Recovered {

@@ -38,7 +38,7 @@ impl ValueStore {
             .is_ok_and(|file| file.len() == content.len() as u64)
             && self.verify(&digest).is_ok();
         if !present {
-            write_atomic(&path, content, Sync::Durable)?;
+            write_atomic(&path, content, Sync::Durable, "value")?;
         }
         Ok(digest)
     }

@@ -298,6 +298,80 @@ proptest! {
         }
     }
 
+    /// Lines left out, repeated or in another order, and then perhaps cut: an error that names line and byte, or a part of
+    /// what was written.
+    #[test]
+    fn lines_that_were_moved_are_noticed(
+        records in prop::collection::vec(body(), 2..6),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 1..9),
+        cut in 0usize..40,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = path(&dir);
+        let bytes = written(&path, &records);
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let order: Vec<usize> = order.iter().map(|index| index.index(lines.len())).collect();
+        let mut moved: Vec<u8> = order.iter().flat_map(|line| lines[*line].to_vec()).collect();
+        moved.truncate(moved.len().saturating_sub(cut));
+        fs::write(&path, &moved).unwrap();
+        let intact = order.iter().enumerate().take_while(|(at, line)| at == *line).count();
+        match read_journal(&path) {
+            Ok(content) => {
+                prop_assert!(content.records.len() <= intact);
+                prop_assert_eq!(bodies(&content.records), &records[..content.records.len()]);
+            }
+            Err(StateError::JournalDamaged { line, offset, damage, .. }) => {
+                prop_assert!(matches!(damage, Damage::Sequence { .. }), "{damage:?}");
+                prop_assert_eq!(line as usize, intact + 1);
+                let start: usize = order[..intact].iter().map(|line| lines[*line].len()).sum();
+                prop_assert_eq!(offset as usize, start);
+            }
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    /// Any damage at all, also several kinds at once: never a panic, never a record that was not written there.
+    #[test]
+    fn whatever_is_done_to_it_no_record_is_made_up(
+        records in prop::collection::vec(body(), 1..6),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0u8..4, any::<u8>(), 0usize..60), 1..6),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = path(&dir);
+        let mut bytes = written(&path, &records);
+        for (at, kind, byte, len) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            let end = (at + len).min(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte),
+                2 => drop(bytes.drain(at..end)),
+                _ => {
+                    let piece = bytes[at..end].to_vec();
+                    bytes.splice(end..end, piece);
+                }
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        match read_journal(&path) {
+            Ok(content) => {
+                let count = content.records.len();
+                prop_assert!(count <= records.len());
+                prop_assert_eq!(bodies(&content.records), &records[..count]);
+                prop_assert_eq!(content.intact + content.torn.map_or(0, |torn| torn.len), bytes.len() as u64);
+                prop_assert_eq!(content.torn.map_or(content.intact, |torn| torn.offset), content.intact);
+            }
+            Err(StateError::JournalDamaged { line, offset, .. }) => {
+                let before = bytes[..offset as usize].iter().filter(|byte| **byte == b'\n').count();
+                prop_assert_eq!(before as u64 + 1, line);
+            }
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+
     #[test]
     fn random_bytes_are_never_taken_for_records(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let dir = tempfile::tempdir().unwrap();

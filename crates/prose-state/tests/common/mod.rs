@@ -59,6 +59,7 @@ pub fn outcome(id: &str, lease: u64, value: Value) -> RecordBody {
         summary: "a \"result\"".into(),
         usage,
         memory: None,
+        segment: None,
     };
     RecordBody::Outcome {
         id: id.into(),

@@ -355,6 +355,7 @@ pub fn replied(value: Value) -> Outcome {
         summary,
         usage: Usage::default(),
         memory: None,
+        segment: None,
     }))
 }
 pub fn failed(kind: ErrorKind, message: &str) -> Outcome {
