@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::PossibleValue};
 
 use crate::session::{Kind, Session, say};
 use crate::{Result, places, process, provision};
@@ -34,47 +34,18 @@ pub struct Options {
     seed: Option<u32>,
 }
 
-/// The programs in `fuzz/fuzz_targets/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Target {
-    /// Tokens, what is inside strings, chunks, positions
-    Lexer,
-    /// The tree and its errors
-    Parser,
-    /// All checks, lowering, questions at a place
-    Analysis,
-    /// The formatted text: the same program, once and for all
-    Formatter,
-    /// Edits, one after the other, compared with fresh starts
-    Edits,
-}
+#[path = "../../crates/test-fuzz/src/target.rs"]
+mod target;
 
-impl Target {
-    const ALL: [Target; 5] = [
-        Target::Lexer,
-        Target::Parser,
-        Target::Analysis,
-        Target::Formatter,
-        Target::Edits,
-    ];
+use target::Target;
 
-    fn name(self) -> &'static str {
-        match self {
-            Target::Lexer => "lexer",
-            Target::Parser => "parser",
-            Target::Analysis => "analysis",
-            Target::Formatter => "formatter",
-            Target::Edits => "edits",
-        }
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Target] {
+        &Target::ALL
     }
 
-    /// How many inputs CI tries: what each target gets through in well under half a minute.
-    fn bounded_runs(self) -> u64 {
-        match self {
-            Target::Lexer | Target::Parser => 40_000,
-            Target::Analysis | Target::Formatter => 15_000,
-            Target::Edits => 4_000,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.about()))
     }
 }
 

@@ -45,7 +45,7 @@ enum Task {
     },
     /// Render the pages of tests/spec as the language guide in docs/guide
     Guide,
-    /// Try texts and edits made at random on lexer, parser, checks and database
+    /// Try texts and edits made at random on lexer, parser, checks, formatter, fixes and database
     Fuzz(fuzz::Options),
     /// Measure, and write the tables of docs/performance.md
     Bench(bench::Options),

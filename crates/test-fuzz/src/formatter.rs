@@ -1,12 +1,9 @@
 //! Formatting: blanks move and nothing else, once is enough, and the program stays what it is.
 
 use prose_fmt::format_text;
-use prose_hir::bundle;
-use prose_model::codes::Severity;
 use prose_syntax::{NodeOrToken, SyntaxKind, parse};
-use serde_json::Value;
 
-use crate::analysis;
+use crate::program::program;
 
 pub(crate) fn check(text: &str) {
     let formatted = format_text(text);
@@ -36,7 +33,7 @@ pub(crate) fn check(text: &str) {
 
 /// Everything a text says: its tokens without blanks. Strings, discretions and comments are tokens. A comma that ends a list may
 /// come and go with its lines, and blanks at a line's end go from comments.
-fn contents(text: &str) -> Vec<(SyntaxKind, String)> {
+pub(crate) fn contents(text: &str) -> Vec<(SyntaxKind, String)> {
     let mut all: Vec<(SyntaxKind, String)> = Vec::new();
     for token in parse(text)
         .syntax()
@@ -59,35 +56,4 @@ fn contents(text: &str) -> Vec<(SyntaxKind, String)> {
         kept.push(it.clone());
     }
     kept
-}
-
-/// What is run, without where it stands in the text; `None` for a program with errors.
-fn program(text: &str) -> Option<Value> {
-    let mut db = analysis::database();
-    analysis::set(&mut db, text);
-    if analysis::found(&db)
-        .iter()
-        .any(|it| it.severity == Severity::Error)
-    {
-        return None;
-    }
-    let bundle = bundle(&db, db.source(analysis::MAIN)?).ok()?;
-    let mut value = serde_json::to_value(&*bundle).ok()?;
-    without_places(&mut value);
-    Some(value)
-}
-
-/// Takes sources, digests and ranges out.
-fn without_places(value: &mut Value) {
-    match value {
-        Value::Object(map) if ["file", "start", "end"].iter().all(|it| map.contains_key(*it)) => {
-            *value = Value::Null;
-        }
-        Value::Object(map) => {
-            map.retain(|key, _| !matches!(key.as_str(), "files" | "digest"));
-            map.values_mut().for_each(without_places);
-        }
-        Value::Array(all) => all.iter_mut().for_each(without_places),
-        _ => {}
-    }
 }

@@ -12,47 +12,16 @@ mod formatter;
 mod lexer;
 mod mutate;
 mod parser;
+mod program;
 mod replay;
+mod rewrites;
+mod target;
 
 pub use edits::{Edit, Edited};
 pub use mutate::change;
-
-/// A part of the toolchain with its promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Tokens, pieces of strings, chunks and positions.
-    Lexer,
-    /// The tree and its errors.
-    Parser,
-    /// All checks, lowering, and what the editor asks at a place.
-    Analysis,
-    /// The formatted text: the same program, once and for all.
-    Formatter,
-    /// Edits: the way to a text never shows.
-    Edits,
-}
+pub use target::Target;
 
 impl Target {
-    /// All targets.
-    pub const ALL: [Target; 5] = [
-        Target::Lexer,
-        Target::Parser,
-        Target::Analysis,
-        Target::Formatter,
-        Target::Edits,
-    ];
-
-    /// As on the command line, and the name of the folder of its cases.
-    pub fn name(self) -> &'static str {
-        match self {
-            Target::Lexer => "lexer",
-            Target::Parser => "parser",
-            Target::Analysis => "analysis",
-            Target::Formatter => "formatter",
-            Target::Edits => "edits",
-        }
-    }
-
     /// Checks an input. Bytes that aren't text are replaced, as when a file is read.
     ///
     /// # Panics
@@ -64,6 +33,7 @@ impl Target {
             Target::Parser => parser::check(&text),
             Target::Analysis => analysis::check(&text),
             Target::Formatter => formatter::check(&text),
+            Target::Rewrites => rewrites::check(&text),
             Target::Edits => replay::check(&text),
         }
     }

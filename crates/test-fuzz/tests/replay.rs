@@ -47,9 +47,21 @@ fn no_case_is_in_a_folder_that_nothing_reads() {
 }
 
 #[test]
+fn each_target_has_its_program() {
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+    for target in Target::ALL {
+        let path = format!("fuzz_targets/{}.rs", target.name());
+        assert!(root().join("fuzz").join(&path).is_file(), "no fuzz/{path}");
+        assert!(manifest.contains(&format!("path = \"{path}\"")), "{path}");
+    }
+    let programs = std::fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap();
+    assert_eq!(programs.count(), Target::ALL.len());
+}
+
+#[test]
 fn the_programs_of_the_repository() {
     for program in originals() {
-        for target in [Target::Lexer, Target::Parser, Target::Analysis, Target::Formatter] {
+        for target in Target::ALL.into_iter().filter(|it| *it != Target::Edits) {
             check(target, &program.path, &program.text);
         }
     }

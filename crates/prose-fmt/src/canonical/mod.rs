@@ -16,8 +16,9 @@ use crate::layout::INDENT;
 
 /// The canonical form of a program without syntax errors. What a broken tree lacks is missing in the form, too.
 ///
-/// Meaning is kept but for one thing that can't be seen in a run: `session name: agent` becomes
-/// `let name = session: agent`, unless the name is declared again beside it.
+/// Meaning is kept but for two things that change nothing that happens: `session name: agent` becomes
+/// `let name = session: agent`, unless the name is declared again beside it; and an expression that is handed on as context
+/// is labelled as the form writes it.
 pub fn canonical(parse: &Parse) -> String {
     let mut writer = Writer {
         out: String::new(),
