@@ -57,7 +57,7 @@ pub fn plain_json(value: &Value, content: &dyn Content) -> Result<serde_json::Va
         Value::Error(error) => serde_json::json!({
             "kind": error.kind,
             "message": error.message,
-            "statement": error.statement,
+            "statement": error.place(),
             "attempts": error.attempts,
         }),
     })

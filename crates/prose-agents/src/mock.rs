@@ -48,7 +48,8 @@ pub struct Defaults {
     /// What an unmatched session answers; `[simulated] {label}` where absent. Placeholders: `{label}`, `{agent}`,
     /// `{binding}`, `{model}`, `{attempt}`, `{prompt}`; anything else in braces stays.
     pub reply: Option<String>,
-    /// What an unmatched input is answered with; `[simulated] {name}` where absent. Placeholder: `{name}`.
+    /// What an unmatched input is answered with; the first of its choices, else `[simulated] {name}`, where absent.
+    /// Placeholder: `{name}`.
     pub input: Option<String>,
     /// Leaves an unmatched input to the person who runs the program, in place of making an answer up.
     #[serde(default)]

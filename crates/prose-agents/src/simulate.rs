@@ -439,6 +439,9 @@ impl InputSource for Simulate {
         if self.strict {
             return None;
         }
-        Some(Value::text(format!("[simulated] {}", request.name)))
+        Some(match request.options.first() {
+            Some(option) => Value::text(option.as_str()),
+            None => Value::text(format!("[simulated] {}", request.name)),
+        })
     }
 }

@@ -535,7 +535,12 @@ fn choice_option(cx: &mut Build, node: &ast::ChoiceOption<Inner<'_>>) -> ChoiceO
         Some(ast::Expr::Discretion(it)) => it.token().map(|it| it.text().trim().to_owned()),
         _ => None,
     };
+    let template = match &label {
+        Some(ast::Expr::Literal(it)) => it.string().map(|it| template(&it)),
+        _ => None,
+    };
     ChoiceOption {
+        text: template,
         label: text
             .or_else(|| label.as_ref().map(|it| it.node().spelling()))
             .unwrap_or_default(),
@@ -648,6 +653,8 @@ fn parts(token: &Leaf<'_>) -> Vec<Part> {
 }
 
 fn insert(it: Interpolation) -> Expr {
+    /// The `]` right behind an index.
+    const BRACKET: TextSize = TextSize::new(1);
     let word = |part: NamePart| Ident {
         name: part.name.into(),
         range: part.range,
@@ -676,7 +683,7 @@ fn insert(it: Interpolation) -> Expr {
                     kind: ExprKind::Number(index as f64),
                 };
                 (
-                    range.end(),
+                    range.end() + BRACKET,
                     ExprKind::Index {
                         of: Box::new(value),
                         index: Box::new(index),
@@ -690,7 +697,7 @@ fn insert(it: Interpolation) -> Expr {
                     kind: ExprKind::Name(part.name),
                 };
                 (
-                    part.range.end(),
+                    part.range.end() + BRACKET,
                     ExprKind::Index {
                         of: Box::new(value),
                         index: Box::new(index),

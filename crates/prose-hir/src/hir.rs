@@ -461,8 +461,10 @@ pub struct Loop {
 /// `option "label":`
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChoiceOption {
-    /// The label.
+    /// The label as written.
     pub label: String,
+    /// The label as a string, which may interpolate.
+    pub text: Option<Template>,
     /// Its range, or the keyword's.
     pub range: TextRange,
     /// The statements.

@@ -584,8 +584,11 @@ pub struct Arm {
 /// `option "label":`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChoiceOption {
-    /// The label.
+    /// The label as written.
     pub label: String,
+    /// The label with its interpolations; absent when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Template>,
     /// Where it stands.
     pub src: SourceRange,
     /// The statements.

@@ -73,8 +73,22 @@ pub struct ErrorValue {
     pub message: String,
     /// The statement that raised it.
     pub statement: StmtId,
+    /// Where that is, for a person: `main.prose:3: session "Draft"`. Empty where no source is at hand.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
     /// How often it was tried (1 for what has no retry).
     pub attempts: u32,
+}
+
+impl ErrorValue {
+    /// What `err.statement` reads: the place for a person, else the statement's id.
+    pub fn place(&self) -> &str {
+        if self.place.is_empty() {
+            self.statement.as_str()
+        } else {
+            &self.place
+        }
+    }
 }
 
 /// Kinds of error a program can catch.

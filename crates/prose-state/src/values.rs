@@ -178,7 +178,12 @@ impl ValueStore {
                 .map(|(key, item)| Ok((key.clone(), self.to_json(item)?)))
                 .collect::<Result<serde_json::Map<_, _>>>()?
                 .into(),
-            Value::Error(error) => serde_json::to_value(&**error).unwrap_or_default(),
+            Value::Error(error) => serde_json::json!({
+                "kind": error.kind,
+                "message": error.message,
+                "statement": error.place(),
+                "attempts": error.attempts,
+            }),
         })
     }
 

@@ -273,6 +273,7 @@ fn deep_bundle(levels: usize) -> Arc<Bundle> {
     for _ in 0..levels {
         let option = ChoiceOption {
             label: "[\"{".into(),
+            template: None,
             src: inner.src,
             body: vec![inner],
         };

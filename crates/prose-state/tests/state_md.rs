@@ -500,6 +500,7 @@ fn a_loop_shows_its_iteration_and_an_end_its_status() {
         kind: ErrorKind::Backend,
         message: "no\nanswer".into(),
         statement: "main/2.2".into(),
+        place: String::new(),
         attempts: 1,
     };
     world.event(Event::RunFinished {

@@ -195,6 +195,13 @@ pub(crate) struct CBranch {
     pub binds: Vec<Name>,
 }
 
+/// An option of a choice.
+#[derive(Debug)]
+pub(crate) struct COption {
+    pub label: CTemplate,
+    pub body: Body,
+}
+
 #[derive(Debug)]
 pub(crate) enum CStage {
     Map { item: Name, body: Body },
@@ -283,7 +290,7 @@ pub(crate) enum COp {
     },
     Choice {
         criteria: CTemplate,
-        options: Vec<(String, Body)>,
+        options: Vec<COption>,
     },
     Try {
         body: Body,
@@ -327,6 +334,22 @@ impl Code {
 
     pub fn node(&self, id: NodeId) -> &CNode {
         &self.nodes[id as usize]
+    }
+
+    /// Where a node stands, for a person: file, line and the line's own words. Empty without a source.
+    pub fn place(&self, id: NodeId) -> String {
+        let src = self.node(id).src;
+        let Some(file) = self.bundle.files.get(src.file as usize) else {
+            return String::new();
+        };
+        let text = crate::render::one_line(&self.source(id));
+        match file.text.get(..src.start as usize) {
+            Some(before) if !text.is_empty() => {
+                let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+                format!("{}:{line}: {text}", file.path)
+            }
+            _ => String::new(),
+        }
     }
 
     /// The source text of a node.

@@ -9,8 +9,8 @@ use prose_model::{
 };
 
 use crate::code::{
-    Body, CAgent, CArgs, CBlock, CBranch, CJoin, CNode, COp, CPart, CPermission, CProgram, CProps, CSession,
-    CStage, CTemplate, NodeId, Role, RoleKind, Target, is_construct,
+    Body, CAgent, CArgs, CBlock, CBranch, CJoin, CNode, COp, COption, CPart, CPermission, CProgram, CProps,
+    CSession, CStage, CTemplate, NodeId, Role, RoleKind, Target, is_construct,
 };
 
 /// Compiles every program of a bundle.
@@ -426,7 +426,13 @@ impl Compiler {
                 criteria: self.template(criteria, lifts),
                 options: options
                     .iter()
-                    .map(|option| (option.label.clone(), self.body(&option.body, Role::VALUE)))
+                    .map(|option| COption {
+                        label: match &option.template {
+                            Some(template) => self.template(template, lifts),
+                            None => CTemplate([CPart::Text(option.label.as_str().into())].into()),
+                        },
+                        body: self.body(&option.body, Role::VALUE),
+                    })
                     .collect(),
             },
             Op::Try(t) => COp::Try {

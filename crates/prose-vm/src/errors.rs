@@ -39,6 +39,7 @@ impl Machine {
             kind,
             message: message.into(),
             statement,
+            place: self.code.place(node),
             attempts: 1,
         })
     }

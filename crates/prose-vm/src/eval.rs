@@ -148,6 +148,8 @@ impl Machine {
             temps: &state.temps,
             memo: &state.memo,
             cautions: Vec::new(),
+            brief: false,
+            mentioned: Vec::new(),
         }
     }
 
@@ -199,12 +201,19 @@ impl Machine {
         Ok(match &n.op {
             COp::Session(session) => self.spawn(s, node, session, state)?,
             COp::Judge { text, role } => {
-                let text = self.with(s, state, |e| e.template(text, node))?;
+                let text = self.with(s, state, |e| e.insertions(text, node))?;
                 self.ask_judge(s, node, text, *role)
             }
-            COp::Choice { criteria, .. } => {
-                let text = self.with(s, state, |e| e.template(criteria, node))?;
-                self.ask_choice(s, node, text)
+            COp::Choice { criteria, options } => {
+                let (text, labels) = self.with(s, state, |e| {
+                    let labels = options.iter().map(|option| {
+                        let label = e.insertions(&option.label, node)?;
+                        Ok(crate::render::plain_text(&label))
+                    });
+                    let labels = labels.collect::<Result<Vec<_>, Stop>>()?;
+                    Ok((e.insertions(criteria, node)?, labels))
+                })?;
+                self.ask_choice(s, node, text, labels)
             }
             COp::Input { .. } => self.start_input(s, node, state)?,
             COp::Call { block, args } => {
@@ -342,27 +351,24 @@ impl Machine {
         let COp::Assign { name, path, value } = &code.node(node).op else {
             return Ok(self.broken(node));
         };
-        let (value, path) = self.with(s, state, |e| {
+        let (value, whole) = self.with(s, state, |e| {
             let value = e.value(*value)?;
             let path = path
                 .iter()
                 .map(|key| e.value(*key))
                 .collect::<Result<Vec<_>, _>>()?;
-            Ok((value, path))
+            let whole = if path.is_empty() {
+                value.clone()
+            } else {
+                let old = e.scopes.find(e.scope, name).map(|(_, slot)| slot.value.clone());
+                e.put(old.unwrap_or_default(), &path, value.clone(), node)?
+            };
+            Ok((value, whole))
         })?;
         let held = self
             .scopes
-            .find(s.cx.scope, name)
+            .assignable(s.cx.scope, name)
             .map(|(id, slot)| (id, slot.clone()));
-        let whole = if path.is_empty() {
-            value.clone()
-        } else {
-            let old = held
-                .as_ref()
-                .map(|(_, slot)| slot.value.clone())
-                .unwrap_or_default();
-            put(old, &path, value.clone()).map_err(|message| Stop::Raise(ErrorKind::Type, message, node))?
-        };
         self.with(s, state, |e| e.nested(std::slice::from_ref(&whole), node))?;
         let source = code.node(node).src;
         match held {
@@ -464,7 +470,7 @@ impl Machine {
                 self.part_finished(s, node, option as u64, unwind.end());
                 self.construct_finished(s, node, unwind.end());
             }
-            What::Choice { node } => self.construct_finished(s, node, unwind.end()),
+            What::Choice { node, .. } => self.construct_finished(s, node, unwind.end()),
             What::Try { node, phase } => return self.unwind_try(s, node, phase, unwind),
             What::For(state) => return self.unwind_for(s, *state, unwind),
             What::Loop(state) => return self.unwind_loop(s, *state, unwind),
@@ -497,48 +503,6 @@ impl Machine {
         }
         s.push(What::Logic { node, second: true });
         self.start_task(s, Task::Truth(*other), code.node(*other).lifts.clone())
-    }
-}
-
-/// A value with a field below it replaced; fields that are missing on the way become records.
-fn put(old: Value, path: &[Value], value: Value) -> Result<Value, String> {
-    let Some((key, rest)) = path.split_first() else {
-        return Ok(value);
-    };
-    match old {
-        Value::Null => {
-            let inner = put(Value::Null, rest, value)?;
-            Ok(Value::record([(crate::render::plain(key), inner)]))
-        }
-        Value::Record(mut entries) => {
-            let key = crate::render::plain(key);
-            let inner = entries.get(&key).cloned().unwrap_or_default();
-            let inner = put(inner, rest, value)?;
-            std::sync::Arc::make_mut(&mut entries).insert(key, inner);
-            Ok(Value::Record(entries))
-        }
-        Value::List(mut items) => {
-            let at = match key {
-                Value::Number(n) => Some(*n),
-                other => crate::decode::number(&crate::render::plain(other)),
-            };
-            let at = at.filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as usize);
-            let Some(at) = at.filter(|at| *at <= items.len()) else {
-                return Err(format!(
-                    "there is no item {} in the list",
-                    crate::render::plain(key)
-                ));
-            };
-            let inner = put(items.get(at).cloned().unwrap_or_default(), rest, value)?;
-            let list = std::sync::Arc::make_mut(&mut items);
-            if at == list.len() {
-                list.push(inner)
-            } else {
-                list[at] = inner
-            }
-            Ok(Value::List(items))
-        }
-        other => Err(format!("{} has no fields to set", kind_of(&other))),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::decode;
 use crate::machine::Instance;
 use crate::render;
 use crate::scope::{ScopeId, Scopes};
-use crate::{MAX_ITEMS, MAX_NESTING, MAX_TEXT};
+use crate::{INSERT_LIMIT, MAX_ITEMS, MAX_NESTING, MAX_TEXT};
 
 /// Why an evaluation did not give a value.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ pub(crate) struct Eval<'m> {
     /// Content that was asked for.
     pub memo: &'m [(DecodeRequest, Value)],
     pub cautions: Vec<Caution>,
+    /// Whether a text over [`INSERT_LIMIT`] is inserted as a line about it, as it is where a model or a person reads.
+    pub brief: bool,
+    /// What was inserted as a line: the name as written, and its node.
+    pub mentioned: Vec<(String, NodeId)>,
 }
 
 impl Eval<'_> {
@@ -218,6 +222,28 @@ impl Eval<'_> {
         })
     }
 
+    /// Text with its interpolations for a model or a person: long texts are mentioned.
+    pub fn insertions(&mut self, template: &CTemplate, node: NodeId) -> Pure<Text> {
+        let before = std::mem::replace(&mut self.brief, true);
+        let text = self.template(template, node);
+        self.brief = before;
+        text
+    }
+
+    /// The line that stands for a long text.
+    fn mention(&mut self, text: &Text, verbatim: &str, value: NodeId) -> String {
+        let name = verbatim.trim_matches(['{', '}']);
+        let summary = text.parts.iter().map(|part| match part {
+            TextPart::Inline(text) => render::one_line(text),
+            TextPart::Ref(reference) => render::one_line(&reference.summary),
+        });
+        let summary = summary.collect::<Vec<_>>().join(" ");
+        if !self.mentioned.iter().any(|(other, _)| other == name) {
+            self.mentioned.push((name.to_owned(), value));
+        }
+        format!("[{name}: {} ({} bytes)]", render::one_line(&summary), text.len())
+    }
+
     /// Text with its interpolations. Inserted text is never looked at again.
     pub fn template(&mut self, template: &CTemplate, node: NodeId) -> Pure<Text> {
         let mut out = Builder::default();
@@ -230,7 +256,14 @@ impl Eval<'_> {
                     base,
                 } => match base {
                     Some(base) if !self.is_bound(base) => out.push_str(verbatim),
-                    _ => out.push(&self.text(*value)?),
+                    _ => {
+                        let text = self.text(*value)?;
+                        if self.brief && text.len() > INSERT_LIMIT {
+                            out.push_str(&self.mention(&text, verbatim, *value));
+                        } else {
+                            out.push(&text);
+                        }
+                    }
                 },
             }
         }
@@ -371,7 +404,7 @@ impl Eval<'_> {
             Value::Error(error) => match key {
                 "message" => Value::text(error.message.as_str()),
                 "kind" => Value::text(crate::errors::kind_word(error.kind)),
-                "statement" => Value::text(error.statement.as_str()),
+                "statement" => Value::text(error.place()),
                 "attempts" => Value::Number(f64::from(error.attempts)),
                 _ => self.missing(key, node),
             },
@@ -381,6 +414,66 @@ impl Eval<'_> {
             }
             _ => self.missing(key, node),
         })
+    }
+
+    /// A value with a field below it replaced. What is missing on the way becomes a record; text is read as the record
+    /// or list that it holds.
+    pub fn put(&mut self, old: Value, path: &[Value], value: Value, node: NodeId) -> Pure<Value> {
+        let Some((key, rest)) = path.split_first() else {
+            return Ok(value);
+        };
+        let old = match &old {
+            Value::Text(text) if text.is_empty() => Value::Null,
+            Value::Text(_) => {
+                let target = match key {
+                    Value::Number(_) => DecodeTarget::List,
+                    _ => DecodeTarget::Record(Vec::new()),
+                };
+                self.decoded(&old, target)?
+            }
+            _ => old,
+        };
+        match old {
+            Value::Null => {
+                let inner = self.put(Value::Null, rest, value, node)?;
+                Ok(Value::record([(render::plain(key), inner)]))
+            }
+            Value::Record(mut entries) => {
+                let key = render::plain(key);
+                // A field that is read under another spelling is written under the one it has.
+                let key = match lookup_key(&entries, &key) {
+                    Some(own) => own.to_owned(),
+                    None => key,
+                };
+                let inner = entries.get(&key).cloned().unwrap_or_default();
+                let inner = self.put(inner, rest, value, node)?;
+                Arc::make_mut(&mut entries).insert(key, inner);
+                Ok(Value::Record(entries))
+            }
+            Value::List(mut items) => {
+                let at = match key {
+                    Value::Number(n) => Some(*n),
+                    other => decode::number(&render::plain(other)),
+                };
+                let at = at.filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as usize);
+                let Some(at) = at.filter(|at| *at <= items.len()) else {
+                    let message = format!("there is no item {} in the list", render::plain(key));
+                    return Err(Stop::Raise(ErrorKind::Type, message, node));
+                };
+                let inner = self.put(items.get(at).cloned().unwrap_or_default(), rest, value, node)?;
+                let list = Arc::make_mut(&mut items);
+                if at == list.len() {
+                    list.push(inner)
+                } else {
+                    list[at] = inner
+                }
+                Ok(Value::List(items))
+            }
+            other => {
+                let message = format!("{} has no fields to set", kind_of(&other));
+                Err(Stop::Raise(ErrorKind::Type, message, node))
+            }
+        }
     }
 
     fn missing(&mut self, key: &str, node: NodeId) -> Value {
@@ -625,13 +718,19 @@ pub(crate) fn record_of(entries: impl IntoIterator<Item = (String, Value)>) -> V
 
 /// A record's entry: by the very key, else by one that folds to it.
 pub(crate) fn lookup<'r>(entries: &'r IndexMap<String, Value>, key: &str) -> Option<&'r Value> {
-    entries.get(key).or_else(|| {
-        let folded = decode::fold(key);
-        entries
-            .iter()
-            .find(|(own, _)| decode::fold(own) == folded)
-            .map(|(_, value)| value)
-    })
+    entries.get(lookup_key(entries, key)?)
+}
+
+/// The key under which a record has an entry.
+fn lookup_key<'r>(entries: &'r IndexMap<String, Value>, key: &str) -> Option<&'r str> {
+    if let Some((own, _)) = entries.get_key_value(key) {
+        return Some(own);
+    }
+    let folded = decode::fold(key);
+    entries
+        .keys()
+        .find(|own| decode::fold(own) == folded)
+        .map(String::as_str)
 }
 
 /// What a value is, for messages.

@@ -5,7 +5,7 @@ use prose_model::{
     JudgeRequest, Outcome, Text, Value, Verdict,
 };
 
-use crate::code::{COp, CTemplate, NodeId, Role, RoleKind};
+use crate::code::{COp, COption, CTemplate, NodeId, Role, RoleKind};
 use crate::expr::Stop;
 use crate::machine::Machine;
 use crate::render;
@@ -151,7 +151,13 @@ impl Machine {
         })
     }
 
-    pub(crate) fn ask_choice(&mut self, s: &mut Strand, node: NodeId, text: Text) -> Control {
+    pub(crate) fn ask_choice(
+        &mut self,
+        s: &mut Strand,
+        node: NodeId,
+        text: Text,
+        labels: Vec<String>,
+    ) -> Control {
         let code = self.code.clone();
         let COp::Choice { criteria, options } = &code.node(node).op else {
             return self.broken(node);
@@ -160,11 +166,12 @@ impl Machine {
         let total = Some(options.len() as u64);
         self.construct_started(s, node, ConstructKind::Choice, total, Some(written.clone()));
         let ask = Ask::Choice {
-            options: options.iter().map(|(label, _)| label.clone()).collect(),
+            options: labels.clone(),
         };
-        let id = self.id_at(&s.cx, node);
+        // The choice itself has the place as its key; what is asked for it needs one of its own.
+        let id = format!("{}:which", self.id_at(&s.cx, node)).into();
         let effect = self.ask(s, node, id, ask, text, written);
-        s.push(What::Choice { node });
+        s.push(What::Choice { node, labels });
         Control::Effect(effect)
     }
 
@@ -172,6 +179,7 @@ impl Machine {
         &mut self,
         s: &mut Strand,
         node: NodeId,
+        labels: &[String],
         id: &EffectId,
         outcome: Outcome,
     ) -> Control {
@@ -187,12 +195,12 @@ impl Machine {
                     return Err(self.raise(node, ErrorKind::Judge, message));
                 }
             };
-            let exact = options.iter().position(|(own, _)| own == label);
+            let exact = labels.iter().position(|own| own == label);
             exact
                 .or_else(|| {
-                    options
+                    labels
                         .iter()
-                        .position(|(own, _)| own.trim().to_lowercase() == label.to_lowercase())
+                        .position(|own| own.trim().to_lowercase() == label.to_lowercase())
                 })
                 .ok_or_else(|| {
                     let message = format!("the judge chose \"{label}\", which is no option");
@@ -206,8 +214,10 @@ impl Machine {
                 return control;
             }
         };
-        let (label, body) = &options[option];
-        self.part_started(s, node, option as u64, Some(label.clone()));
+        let Some(COption { body, .. }) = options.get(option) else {
+            return self.broken(node);
+        };
+        self.part_started(s, node, option as u64, labels.get(option).cloned());
         s.push(What::ChoiceBody { node, option });
         s.seq(body)
     }
@@ -242,7 +252,7 @@ impl Machine {
             return Ok(Control::Value(value));
         }
         let text = match prompt {
-            Some(prompt) => self.with(s, state, |e| e.template(prompt, node))?,
+            Some(prompt) => self.with(s, state, |e| e.insertions(prompt, node))?,
             None => Text::inline(name.as_str()),
         };
         if !*discretion {
@@ -252,7 +262,11 @@ impl Machine {
         let id = format!("{}:question", self.id_at(&s.cx, node)).into();
         let written = prompt.as_ref().map(CTemplate::written).unwrap_or_default();
         let effect = self.ask(s, node, id, Ask::Question, text.clone(), written);
-        s.push(What::Input { node, prompt: text });
+        s.push(What::Input {
+            node,
+            prompt: text,
+            options: Vec::new(),
+        });
         Ok(Control::Effect(effect))
     }
 
@@ -277,7 +291,11 @@ impl Machine {
             prompt: shown,
             options: options.clone(),
         });
-        s.push(What::Input { node, prompt });
+        s.push(What::Input {
+            node,
+            prompt,
+            options,
+        });
         Control::Effect(effect)
     }
 
@@ -285,7 +303,7 @@ impl Machine {
         &mut self,
         s: &mut Strand,
         node: NodeId,
-        prompt: Text,
+        (prompt, options): (Text, Vec<String>),
         id: &EffectId,
         outcome: Outcome,
     ) -> Control {
@@ -311,6 +329,14 @@ impl Machine {
         let effect = id.clone();
         match outcome {
             Outcome::Input { value } => {
+                let Some(value) = as_choice(&options, value) else {
+                    self.emit(Event::InputFinished {
+                        effect,
+                        end: End::Failed,
+                    });
+                    let message = format!("'{name}' has to be one of: {}", options.join(", "));
+                    return self.raise(node, ErrorKind::Input, message);
+                };
                 self.emit(Event::InputFinished { effect, end: End::Ok });
                 self.bind(s, node, BindKind::Input, name, value.clone(), code.node(node).src);
                 Control::Value(value)
@@ -329,6 +355,21 @@ impl Machine {
     }
 }
 
+/// The choice that an answer means, in the program's spelling; none when it is no choice. Without choices every answer
+/// stands as it is.
+fn as_choice(options: &[String], answer: Value) -> Option<Value> {
+    if options.is_empty() {
+        return Some(answer);
+    }
+    let said = match &answer {
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        answer => render::plain(answer).trim().to_lowercase(),
+    };
+    let mut matching = options.iter().filter(|own| own.trim().to_lowercase() == said);
+    matching.next().map(|own| Value::text(own.as_str()))
+}
+
 /// The choices in a prompt's last parenthesis: `(yes/no)`, `(a, b, c)`. A parenthesis that explains offers none.
 pub(crate) fn choices_in(prompt: &str) -> Vec<String> {
     let inner = prompt.rfind('(').and_then(|open| {
@@ -344,13 +385,15 @@ pub(crate) fn choices_in(prompt: &str) -> Vec<String> {
         return Vec::new();
     }
     let separator = if inner.contains('/') { '/' } else { ',' };
-    let choices: Vec<String> = inner
-        .split(separator)
-        .map(|choice| {
-            let choice = choice.trim();
-            let choice = choice.strip_prefix("or ").unwrap_or(choice);
-            choice.trim().trim_matches(['\'', '"', '`']).to_owned()
-        })
+    let mut choices: Vec<&str> = inner.split(separator).map(str::trim).collect();
+    // The last one may be put as people put it: "a, b or c", "a, b, or c", "a or b".
+    if let Some(last) = choices.pop() {
+        let last = last.strip_prefix("or ").unwrap_or(last);
+        choices.extend(last.splitn(2, " or ").map(str::trim));
+    }
+    let choices: Vec<String> = choices
+        .into_iter()
+        .map(|choice| choice.trim_matches(['\'', '"', '`']).to_owned())
         .collect();
     let offered = |choice: &String| {
         !choice.is_empty()
@@ -377,6 +420,14 @@ mod tests {
             choices_in("Depth (for now) (shallow, medium, or deep):"),
             ["shallow", "medium", "deep"]
         );
+        for said in [
+            "(red, green or blue)",
+            "(red, green, or blue)",
+            "(red/green/blue)",
+        ] {
+            assert_eq!(choices_in(said), ["red", "green", "blue"], "{said}");
+        }
+        assert_eq!(choices_in("Say (go or stop)"), ["go", "stop"]);
         assert!(choices_in("The topic (e.g., cats, dogs)").is_empty());
         assert!(choices_in("The topic (required)").is_empty());
         assert!(choices_in("The topic (a, b").is_empty());

@@ -51,5 +51,8 @@ pub const STEP_WORK: u64 = 20_000;
 pub const MAX_NESTING: usize = 50;
 /// Items of a list that the program builds.
 pub const MAX_ITEMS: usize = 1_000_000;
+/// Bytes of a text above which an insertion into what a model or a person reads is a line about it (language.md,
+/// "Values").
+pub const INSERT_LIMIT: u64 = 32 << 10;
 /// Bytes of inline text that the program builds.
 pub const MAX_TEXT: usize = 16 << 20;

@@ -353,6 +353,8 @@ impl Machine {
             .and_then(|entry| self.code.bundle.programs.get(entry.program));
         let declared = !outputs.is_empty() || program.is_some_and(|program| !program.outputs.is_empty());
         let (status, result, error): (_, Option<Value>, Option<Arc<ErrorValue>>) = match how {
+            // Null is no result: there is nothing to print or to hand on.
+            Ok(Value::Null) => (RunStatus::Completed, None, None),
             Ok(value) => (RunStatus::Completed, (!declared).then_some(value), None),
             Err(Unwind::Return(value)) => (RunStatus::Completed, Some(value), None),
             Err(Unwind::Error(error)) => (RunStatus::Failed, None, Some(error)),
@@ -450,8 +452,12 @@ impl Machine {
             }
             What::Session(state) => self.session_answered(&mut s, state, id, outcome),
             What::Judge { node } => self.judge_answered(&mut s, node, id, outcome),
-            What::Choice { node } => self.choice_answered(&mut s, node, id, outcome),
-            What::Input { node, prompt } => self.input_answered(&mut s, node, prompt, id, outcome),
+            What::Choice { node, labels } => self.choice_answered(&mut s, node, &labels, id, outcome),
+            What::Input {
+                node,
+                prompt,
+                options,
+            } => self.input_answered(&mut s, node, (prompt, options), id, outcome),
             What::Task(state) => self.decode_answered(&mut s, state, id, outcome),
             // No other continuation waits for an effect; leaving it is the way to end its events.
             other => {

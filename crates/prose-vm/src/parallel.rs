@@ -406,12 +406,7 @@ impl Machine {
                 return Some(Decided::Unwind(Unwind::Error(error)));
             }
             (Strategy::Any, _) => {
-                let successes = join
-                    .children
-                    .iter()
-                    .filter(|c| matches!(c.state, ChildState::Ok(_)))
-                    .count();
-                if successes >= join.need {
+                if join.is_won() {
                     return Some(Decided::Done);
                 }
             }
@@ -426,8 +421,8 @@ impl Machine {
     fn unreachable(&self, join: &Join) -> Option<Decided> {
         let need = match (join.strategy, join.policy) {
             (Strategy::All, _) | (_, Policy::Ignore) => return None,
-            (Strategy::First, Policy::FailFast) => return None,
-            (Strategy::First, Policy::Continue) => usize::from(!join.children.is_empty()),
+            // Under `continue` nothing is raised: when no branch succeeds, all bind their errors.
+            (Strategy::First, _) => return None,
             (Strategy::Any, _) => join.need,
         };
         let lost = |child: &&Child| matches!(child.state, ChildState::Failed(_) | ChildState::Gone);
@@ -471,6 +466,20 @@ impl Machine {
                 }
             }
         }
+        let failed = matches!(decided, Decided::Done) && join.policy == Policy::Continue;
+        let failed = if failed {
+            failures(&join, &self.labels(&join))
+        } else {
+            String::new()
+        };
+        if matches!(decided, Decided::Done) && join.is_won() {
+            // Who has lost leaves null, whether it failed before the race was decided or was cancelled then.
+            for child in &mut join.children {
+                if matches!(child.state, ChildState::Failed(_)) {
+                    child.state = ChildState::Gone;
+                }
+            }
+        }
         if join.kind == JoinKind::Branches {
             self.bind_missing(s, &join, &decided);
         }
@@ -478,16 +487,9 @@ impl Machine {
             Decided::Done => End::Ok,
             Decided::Unwind(unwind) => unwind.end(),
         };
-        if matches!(decided, Decided::Done) && join.policy == Policy::Continue {
-            let failures = failures(&join, &self.labels(&join));
-            if !failures.is_empty() {
-                self.warn(
-                    &s.cx,
-                    join.node,
-                    "branches-failed",
-                    format!("failed and went on: {failures}"),
-                );
-            }
+        if !failed.is_empty() {
+            let message = format!("failed and went on: {failed}");
+            self.warn(&s.cx, join.node, "branches-failed", message);
         }
         if join.kind != JoinKind::Prelude {
             self.emit(Event::ConstructFinished {
@@ -568,6 +570,22 @@ impl Machine {
                 let source = code.node(branch.node).src;
                 self.bind(s, branch.node, kind, name, value, source);
             }
+        }
+    }
+}
+
+impl Join {
+    fn successes(&self) -> usize {
+        let won = |child: &&Child| matches!(child.state, ChildState::Ok(_));
+        self.children.iter().filter(won).count()
+    }
+
+    /// Whether it is a race that was decided by success.
+    fn is_won(&self) -> bool {
+        match self.strategy {
+            Strategy::All => false,
+            Strategy::First => self.successes() > 0,
+            Strategy::Any => self.successes() >= self.need,
         }
     }
 }

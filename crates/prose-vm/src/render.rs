@@ -65,7 +65,7 @@ pub fn value_to_json(
         Value::Error(error) => serde_json::json!({
             "kind": error.kind,
             "message": error.message,
-            "statement": error.statement,
+            "statement": error.place(),
             "attempts": error.attempts,
         }),
     })

@@ -142,6 +142,20 @@ impl Scopes {
             .find_map(|(id, scope)| Some((id, scope.slots.get(name)?)))
     }
 
+    /// Where an assignment to a name goes: the nearest scope that holds it, but never the loop, catch or pipeline
+    /// variable of a caller, which the block that assigns can't mean.
+    pub fn assignable(&self, from: ScopeId, name: &str) -> Option<(ScopeId, &Slot)> {
+        let mut called = false;
+        for (id, scope) in self.chain(from) {
+            match scope.slots.get(name) {
+                Some(slot) if !called || slot.kind != BindKind::Loop => return Some((id, slot)),
+                _ => {}
+            }
+            called |= matches!(&scope.kind, ScopeKind::Frame(frame) if frame.kind == Some(FrameKind::Block));
+        }
+        None
+    }
+
     /// What a finished block has left under a name.
     pub fn residue(&self, from: ScopeId, name: &str) -> Option<&Value> {
         self.chain(from).find_map(|(_, scope)| match &scope.kind {

@@ -107,7 +107,7 @@ impl Machine {
         if let Some(target) = own.as_ref().or(n.target.as_ref()) {
             let held = match target.kind {
                 Some(kind) => Some((s.cx.scope, kind)),
-                None => match self.scopes.find(s.cx.scope, &target.name) {
+                None => match self.scopes.assignable(s.cx.scope, &target.name) {
                     Some((holder, slot)) => slot.kind.file_kind().map(|_| (holder, slot.kind)),
                     None => Some((s.cx.scope, BindKind::Let)),
                 },
@@ -273,6 +273,7 @@ impl Machine {
                 kind: failure.kind,
                 message: failure.message,
                 statement: self.code.node(state.node).id.clone(),
+                place: self.code.place(state.node),
                 attempts: attempt,
             })));
         }
@@ -339,12 +340,14 @@ fn plan(e: &mut Eval<'_>, node: NodeId, session: &CSession) -> Result<Plan, Stop
     let defaults: Option<&CProps> = agent.map(|(_, agent)| &agent.props);
     let pick = |key: fn(&CProps) -> Option<NodeId>| key(own).or_else(|| defaults.and_then(key));
 
+    e.brief = true;
     let label = session.label.map(|label| e.text(label)).transpose()?;
     let prompt = own.prompt.map(|prompt| e.text(prompt)).transpose()?;
     let agent_prompt = match defaults.and_then(|props| props.prompt) {
         Some(prompt) => Some(e.text(prompt)?),
         None => None,
     };
+    e.brief = false;
     let mut task = Builder::default();
     for paragraph in [&label, &prompt].into_iter().flatten() {
         if !task.is_empty() {
@@ -396,6 +399,15 @@ fn plan(e: &mut Eval<'_>, node: NodeId, session: &CSession) -> Result<Plan, Stop
     let mut context = Vec::new();
     for (label, entry) in entries.into_iter().flatten() {
         context.push(context_item(e, label, *entry)?);
+    }
+    // What the prompt only mentions has to be at hand.
+    for (label, entry) in std::mem::take(&mut e.mentioned) {
+        if !context
+            .iter()
+            .any(|(item, _): &(ContextItem, _)| item.label == label)
+        {
+            context.push(context_item(e, &label, entry)?);
+        }
     }
     let mut skills: Vec<String> = Vec::new();
     for skill in defaults

@@ -105,12 +105,17 @@ pub(crate) enum What {
     Session(Box<SessionState>),
     /// A judged condition or value.
     Judge { node: NodeId },
-    /// A choice: waits for the verdict.
-    Choice { node: NodeId },
+    /// A choice among these labels: waits for the verdict.
+    Choice { node: NodeId, labels: Vec<String> },
     /// An option's body.
     ChoiceBody { node: NodeId, option: usize },
     /// An input: waits for the judge's question or the person's answer.
-    Input { node: NodeId, prompt: prose_model::Text },
+    Input {
+        node: NodeId,
+        prompt: prose_model::Text,
+        /// What was offered to the person.
+        options: Vec<String>,
+    },
     /// A block, iteration or item frame.
     Frame(Box<FrameState>),
     /// A program.

@@ -330,7 +330,7 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         RunStatus::Completed => Exit::Ok,
         RunStatus::Failed => {
             if let Some(error) = &result.error {
-                say(&format!("error: {} (at {})\n", error.message, error.statement));
+                say(&format!("error: {} (at {})\n", error.message, error.place()));
             }
             Exit::Failed
         }

@@ -414,10 +414,22 @@ impl Lowerer<'_> {
         };
         let options = options
             .iter()
-            .map(|it| OptionNode {
-                label: it.label.clone(),
-                src: self.src(it.range),
-                body: self.body(&it.body, &ids.next()),
+            .map(|it| {
+                let id = ids.next();
+                let template = it
+                    .text
+                    .as_ref()
+                    .map(|text| self.template(text, &format!("{id}.label")));
+                OptionNode {
+                    label: it.label.clone(),
+                    template: template.filter(|it| {
+                        it.parts
+                            .iter()
+                            .any(|part| matches!(part, TemplatePart::Insert { .. }))
+                    }),
+                    src: self.src(it.range),
+                    body: self.body(&it.body, &id),
+                }
             })
             .collect();
         Op::Choice { criteria, options }

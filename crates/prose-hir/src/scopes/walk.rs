@@ -434,6 +434,9 @@ impl Walk {
                     group: self.group(),
                     ..Kind::default()
                 };
+                for text in options.iter().filter_map(|option| option.text.as_ref()) {
+                    self.template(text);
+                }
                 for option in options {
                     self.last = valued;
                     self.body(&option.body, arm);

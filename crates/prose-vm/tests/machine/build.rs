@@ -404,6 +404,7 @@ pub fn choice(criteria: &str, options: Vec<(&str, Vec<Node>)>) -> Node {
         .into_iter()
         .map(|(label, body)| ChoiceOption {
             label: label.into(),
+            template: label.contains('{').then(|| template(label)),
             src: NOWHERE,
             body,
         })
@@ -671,7 +672,12 @@ fn children(op: &mut Op) -> Vec<&mut Node> {
         }
         Op::Choice { criteria, options } => {
             template_nodes(criteria, &mut out);
-            out.extend(options.iter_mut().flat_map(|option| &mut option.body));
+            for option in options {
+                if let Some(label) = &mut option.template {
+                    template_nodes(label, &mut out);
+                }
+                out.extend(&mut option.body);
+            }
         }
         Op::Try(t) => {
             out.extend(&mut t.body);

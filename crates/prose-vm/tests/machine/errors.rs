@@ -46,6 +46,29 @@ fn failure_runs_try_until_it_then_catch_then_finally() {
 }
 
 #[test]
+fn an_error_names_the_line_and_the_words_of_its_statement() {
+    let source = "# Two lines\nsession \"Risky\"\n  retry: 1\n";
+    let mut bundle = (*bundle(vec![program(vec![try_(
+        vec![session("Risky")],
+        Some(vec![let_("at", member(var("err"), "statement"))]),
+        None,
+    )])]))
+    .clone();
+    bundle.files[0].text = source.into();
+    let prose_model::Op::Try(t) = &mut bundle.programs[0].body[0].op else {
+        panic!()
+    };
+    t.body[0].src = prose_model::SourceRange {
+        file: 0,
+        start: 12,
+        end: source.len() as u32,
+    };
+    let mut run = Run::start(bundle.into(), &[]);
+    run.fail("Risky", ErrorKind::Backend, "down");
+    assert_eq!(run.shown("at"), "main.prose:2: session \"Risky\"");
+}
+
+#[test]
 fn without_catch_the_error_goes_on_after_finally() {
     let mut run = run(vec![try_(
         vec![session("R")],

@@ -341,7 +341,10 @@ pub fn canned(effect: &Effect) -> Outcome {
             },
         },
         Effect::Input(request) => Outcome::Input {
-            value: Value::text(format!("given {}", request.name)),
+            value: match request.options.first() {
+                Some(option) => Value::text(option.as_str()),
+                None => Value::text(format!("given {}", request.name)),
+            },
         },
         Effect::Sleep(_) => Outcome::Slept,
         Effect::CancelScope(_) => Outcome::Cancelled,

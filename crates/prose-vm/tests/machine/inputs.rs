@@ -87,6 +87,26 @@ fn choices_come_from_the_prompts_last_parenthesis() {
 }
 
 #[test]
+fn an_answer_has_to_be_one_of_the_choices_and_is_kept_as_the_program_spells_it() {
+    let ask = || {
+        start(
+            vec![
+                session("S"),
+                input("go", "Deploy? (Yes/No)"),
+                session("Then {go}"),
+            ],
+            &[],
+        )
+    };
+    let mut run = ask();
+    run.reply("S", "s").answer("go", " yes ");
+    assert_eq!(run.sessions(), ["Then Yes"]);
+    let mut refused = ask();
+    refused.reply("S", "s").answer("go", "maybe");
+    assert_eq!(refused.error(), "input: 'go' has to be one of: Yes, No");
+}
+
+#[test]
 fn a_discretion_is_put_by_the_judge_first() {
     let mut run = start(vec![session("S"), discretion_input("next", "What now?")], &[]);
     run.reply("S", "s");

@@ -127,7 +127,7 @@ fn no_progress_ends_a_loop() {
 #[test]
 fn mixed_conditions_ask_only_when_the_plain_side_leaves_it_open() {
     let mixed = |op, plain| run(vec![if_(bin(op, judge("q"), plain), vec![session("S")], None)]);
-    assert_eq!(mixed(BinaryOp::And, no()).result(), "null");
+    assert_eq!(mixed(BinaryOp::And, no()).result(), "none");
     assert_eq!(mixed(BinaryOp::Or, yes()).sessions(), ["S"]);
     let mut open = mixed(BinaryOp::And, yes());
     open.yes();
@@ -186,6 +186,22 @@ fn a_discretion_as_a_value_is_judged() {
     unsure.decide(Decision::Unsure);
     assert_eq!(unsure.shown("x"), "null");
     assert_eq!(unsure.warnings().len(), 1);
+}
+
+#[test]
+fn labels_of_options_are_interpolated() {
+    let options = vec![
+        ("Stay in {x}", vec![let_("r", num(1.0))]),
+        ("Go", vec![let_("r", num(2.0))]),
+    ];
+    let mut run = run(vec![let_("x", text("Rome")), choice("where to", options)]);
+    let Ask::Choice { options } = &run.judge().ask else {
+        panic!()
+    };
+    assert_eq!(options, &["Stay in Rome", "Go"]);
+    assert_eq!(run.pending(), ["judge main/1:which"], "a key of its own");
+    run.decide(Decision::Option("stay in rome".into()));
+    assert_eq!(run.shown("r"), "1");
 }
 
 #[test]

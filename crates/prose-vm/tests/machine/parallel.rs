@@ -117,13 +117,24 @@ fn first_under_continue_waits_for_a_success() {
     let mut run = race(joined(Strategy::First, Policy::Continue, abc()));
     down(&mut run, "A");
     run.reply("C", "3").stopped();
-    assert_eq!(run.shown("r"), "{a: error(A down), b: null, c: 3}");
+    assert_eq!(run.shown("r"), "{a: null, b: null, c: 3}");
+}
+
+#[test]
+fn first_under_continue_goes_on_when_no_branch_succeeds() {
     let mut none = race(joined(Strategy::First, Policy::Continue, abc()));
     for label in ["A", "B", "C"] {
         down(&mut none, label);
     }
-    let error = "join: 1 of 3 branches had to succeed: a (A down); b (B down); c (C down)";
-    assert_eq!(none.error(), error);
+    assert_eq!(
+        none.shown("r"),
+        "{a: error(A down), b: error(B down), c: error(C down)}"
+    );
+    assert_eq!(
+        none.warnings(),
+        ["branches-failed: failed and went on: a (A down); b (B down); c (C down)"]
+    );
+    assert_eq!(none.sessions(), ["After"]);
 }
 
 #[test]
@@ -133,8 +144,25 @@ fn any_needs_its_count_of_successes_under_every_policy() {
         down(&mut run, "A");
         assert_eq!(run.sessions(), ["B", "C"]);
         run.reply("C", "3").reply("B", "2");
-        assert_eq!(run.shown("r"), "{a: error(A down), b: 2, c: 3}");
+        assert_eq!(run.shown("r"), "{a: null, b: 2, c: 3}");
         assert_eq!(run.sessions(), ["After"]);
+    }
+}
+
+#[test]
+fn losers_of_a_race_are_null_whether_they_fail_before_or_after_its_end() {
+    for policy in POLICIES {
+        let mut before = race(any_of(1, policy, abc()));
+        down(&mut before, "A");
+        before.reply("B", "2").stopped();
+        let mut after = race(any_of(1, policy, abc()));
+        after.reply("B", "2").stopped();
+        for run in [&before, &after] {
+            assert_eq!(run.shown("r"), "{a: null, b: 2, c: null}", "{policy:?}");
+            assert_eq!(run.shown("a"), "null");
+        }
+        let reported = before.warnings().iter().any(|line| line.contains("a (A down)"));
+        assert_eq!(reported, policy == Policy::Continue, "{policy:?}");
     }
 }
 

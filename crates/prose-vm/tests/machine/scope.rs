@@ -121,6 +121,22 @@ fn assignment_goes_to_the_nearest_frame_that_holds_the_name() {
 }
 
 #[test]
+fn a_block_does_not_change_its_callers_loop_variables() {
+    let each = |body| for_("item", list(vec![text("a"), text("b")]), body);
+    let p = program(vec![each(vec![call("f", vec![]), session("S {item}")])]);
+    let mut run = run_program(p.block(block(
+        "f",
+        &[],
+        vec![assign("item", add(var("item"), text("!"))), session("F {item}")],
+    )));
+    assert_eq!(run.sessions(), ["F a!"]);
+    run.reply("F a!", "1");
+    assert_eq!(run.sessions(), ["S a"]);
+    run.reply("S a", "1");
+    assert_eq!(run.sessions(), ["F b!"]);
+}
+
+#[test]
 fn a_frame_has_its_own_slots() {
     let p = program(vec![
         let_("x", num(1.0)),

@@ -20,8 +20,48 @@ fn a_program_without_outputs_results_in_its_last_statement() {
 }
 
 #[test]
-fn an_empty_program_completes_at_once() {
-    assert_eq!(run(vec![]).result(), "null");
+fn an_empty_program_completes_at_once_without_a_result() {
+    assert_eq!(run(vec![]).result(), "none");
+}
+
+#[test]
+fn long_texts_are_mentioned_in_a_prompt_and_handed_over_as_context() {
+    let long = "line of text\n".repeat(4_000);
+    let body = vec![
+        let_("draft", text(&long)),
+        let_("whole", text("Dear all, {draft}")),
+        let_("note", text("short")),
+        session("Review {draft} and {note}").prompt("Mind {whole}"),
+        if_(judge("{draft} is good"), vec![], None),
+    ];
+    let mut run = run(body);
+    let request = run.effects[0].clone();
+    let Effect::Session(request) = &request.effect else {
+        panic!()
+    };
+    assert_eq!(
+        show_text(&request.task),
+        "Review [draft: line of text (52000 bytes)] and short\n\n\
+         Mind [whole: Dear all, line of text (52010 bytes)]"
+    );
+    let context: Vec<_> = request
+        .context
+        .iter()
+        .map(|item| {
+            (
+                item.label.as_str(),
+                item.binding.as_ref().map(|b| b.name.as_str()),
+            )
+        })
+        .collect();
+    assert_eq!(context, [("draft", Some("draft")), ("whole", Some("whole"))]);
+    assert!(!request.context_given);
+    let label = request.label.clone();
+    run.reply(&label, "ok");
+    assert_eq!(
+        show_text(&run.judge().text),
+        "[draft: line of text (52000 bytes)] is good"
+    );
 }
 
 #[test]

@@ -296,6 +296,32 @@ fn fields_are_assigned_and_records_made_on_the_way() {
 }
 
 #[test]
+fn fields_of_what_came_as_text_are_assigned() {
+    let deep = node(Op::Assign {
+        name: "r".into(),
+        path: vec![text("sub"), num(1.0)],
+        value: Box::new(text("new")),
+    });
+    let mut run = run(vec![
+        let_("r", session("S")),
+        assign_field("r", "Done", yes()),
+        deep,
+        let_("lines", session("L")),
+        assign_field("lines", "risk", num(2.0)),
+        let_("far", session("F")),
+        assign_field("far", "x", num(1.0)),
+    ]);
+    run.reply("S", "{\"done\": false, \"sub\": [\"a\", \"b\"]}");
+    assert_eq!(run.shown("r"), "{done: true, sub: [a, new]}");
+    run.reply("L", "Risk: 1\nOwner: Ada");
+    assert_eq!(run.shown("lines"), "{Risk: 2, Owner: Ada}");
+    run.reply_long("F", "a long record");
+    assert_eq!(run.pending(), ["decode main/6:decode"]);
+    run.decoded(Value::record([("y".to_owned(), Value::Null)]));
+    assert_eq!(run.shown("far"), "{y: null, x: 1}");
+}
+
+#[test]
 fn destructuring_takes_keys_and_nulls_what_is_missing() {
     let mut run = run(vec![destructure(&["a", "b"], session("S"))]);
     run.reply("S", "{\"a\": 1, \"c\": 2}");
