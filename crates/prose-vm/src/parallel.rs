@@ -405,11 +405,7 @@ impl Machine {
             (Strategy::All | Strategy::First, Some(error)) if join.policy == Policy::FailFast => {
                 return Some(Decided::Unwind(Unwind::Error(error)));
             }
-            (Strategy::Any, _) => {
-                if join.is_won() {
-                    return Some(Decided::Done);
-                }
-            }
+            (Strategy::Any, _) if join.is_won() => return Some(Decided::Done),
             _ => {}
         }
         let all_ended = join.running == 0 && join.next == join.children.len();
