@@ -39,6 +39,6 @@ pub use queries::{ParsedChunk, body, line_index, parse};
 pub use resolve::Binding;
 pub use scopes::{DefKind, RefKind};
 pub use semantic::{
-    Definition, NameUse, ProgramContract, Reference, VisibleName, block_params, contract, definitions,
-    name_at, program_file, references, resolve_at, scope_at, use_targets, used_file,
+    Definition, NameUse, NamedRange, ProgramContract, Reference, VisibleName, block_params, contract,
+    definitions, name_at, names_in, program_file, references, resolve_at, scope_at, use_targets, used_file,
 };

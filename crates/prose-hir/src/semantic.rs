@@ -68,6 +68,17 @@ pub struct Reference {
     pub role: Option<RefKind>,
 }
 
+/// A name in the text and the sort of thing that it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NamedRange {
+    /// Where it stands.
+    pub range: TextRange,
+    /// How it is used; `None` where it is declared.
+    pub role: Option<RefKind>,
+    /// What it means.
+    pub kind: DefKind,
+}
+
 /// A name that could be written at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleName {
@@ -237,6 +248,49 @@ pub fn definitions(db: &dyn Db, file: SourceFile) -> Vec<Definition> {
             }
         }
     }
+    out
+}
+
+/// Every name in a range of a file that means something, in the order of the text; those in texts too. What is declared
+/// nowhere is left out, and so are words that only look like names.
+pub fn names_in(db: &dyn Db, file: SourceFile, range: TextRange) -> Vec<NamedRange> {
+    let starts = file.starts(db);
+    let first = starts
+        .partition_point(|it| *it <= range.start())
+        .saturating_sub(1);
+    let end = starts.partition_point(|it| *it < range.end());
+    let mut out = Vec::new();
+    for view in (first..end).filter_map(|index| View::new(db, file, index)) {
+        let resolver = view.resolver();
+        let mut put = |range: TextRange, role, kind| {
+            out.push(NamedRange {
+                range: range + view.start,
+                role,
+                kind,
+            });
+        };
+        for def in view.scopes.defs.iter() {
+            if !matches!(def.kind, DefKind::Implicit | DefKind::Assigned) {
+                put(def.range, None, def.kind);
+            }
+        }
+        for used in view.scopes.refs.iter() {
+            let resolved = resolver.resolve(used);
+            let plain = matches!(used.kind, RefKind::Bare | RefKind::Word | RefKind::Insert);
+            if plain && resolved.binding == Binding::Unbound {
+                continue;
+            }
+            match (resolved.kind, used.kind) {
+                (Some(kind), _) => put(used.range, Some(used.kind), kind),
+                (None, RefKind::Assign) => put(used.range, Some(used.kind), DefKind::Assigned),
+                (None, _) => {}
+            }
+        }
+    }
+    out.retain(|it| range.intersect(it.range).is_some());
+    // A declaration and a use at one place are one name: the declaration counts.
+    out.sort_by_key(|it| (it.range.start(), it.range.end(), it.role));
+    out.dedup_by_key(|it| it.range);
     out
 }
 

@@ -13,12 +13,16 @@ mod completion;
 mod describe;
 mod diagnostics;
 mod document_symbols;
+mod folding;
 mod formatting;
 mod goto_definition;
+mod highlights;
 mod hover;
 mod markdown;
 mod names;
 mod references;
+mod selection_ranges;
+mod semantic_tokens;
 mod tree;
 mod types;
 
@@ -157,6 +161,26 @@ impl Analysis {
         include_declaration: bool,
     ) -> Cancellable<Vec<FileRange>> {
         self.with(|db| references::references(db, position, include_declaration))
+    }
+
+    /// The places in the file of the name under the cursor; on a keyword, the keywords that belong to it.
+    pub fn highlights(&self, position: FilePosition) -> Cancellable<Vec<Highlight>> {
+        self.with(|db| highlights::highlights(db, position))
+    }
+
+    /// What can be folded, in the order of the text; at most one begins in a line.
+    pub fn folds(&self, file: FileId) -> Cancellable<Vec<Fold>> {
+        self.with(|db| folding::folds(db, file))
+    }
+
+    /// The ranges that a selection at a place grows to, the smallest first; the last is the whole file.
+    pub fn selection_ranges(&self, position: FilePosition) -> Cancellable<Vec<TextRange>> {
+        self.with(|db| selection_ranges::selection_ranges(db, position))
+    }
+
+    /// How a range of a file is to be coloured, in order; all of it when no range is given.
+    pub fn semantic_tokens(&self, file: FileId, range: Option<TextRange>) -> Cancellable<Vec<SemanticToken>> {
+        self.with(|db| semantic_tokens::semantic_tokens(db, file, range))
     }
 
     /// The declarations of a file as a tree.

@@ -108,6 +108,19 @@ fn check_file(text: &str, analysis: &Analysis) {
     for lens in analysis.code_lenses(FILE).unwrap() {
         check_range(text, lens.range);
     }
+    for fold in analysis.folds(FILE).unwrap() {
+        check_range(text, fold.range);
+        assert!(text[fold.range].contains(['\n', '\r']), "{fold:?} is in one line");
+    }
+    let mut end = TextSize::new(0);
+    for token in analysis.semantic_tokens(FILE, None).unwrap() {
+        check_range(text, token.range);
+        assert!(
+            end <= token.range.start() && !token.range.is_empty(),
+            "{token:?} overlaps or is empty"
+        );
+        end = token.range.end();
+    }
     let _ = analysis.bundle(FILE).unwrap();
     assert!(text.is_empty() || !analysis.view_tree(FILE).unwrap().is_empty());
 }
@@ -147,6 +160,18 @@ fn check_place(text: &str, analysis: &Analysis, offset: usize) {
         if reference.file == FILE {
             check_range(text, reference.range);
         }
+    }
+    for highlight in analysis.highlights(position).unwrap() {
+        check_range(text, highlight.range);
+    }
+    let mut inner = None;
+    for range in analysis.selection_ranges(position).unwrap() {
+        check_range(text, range);
+        assert!(
+            inner.is_none_or(|it| range.contains_range(it) && range != it),
+            "{range:?} after {inner:?}"
+        );
+        inner = Some(range);
     }
     let range = FileRange {
         file: FILE,

@@ -50,6 +50,21 @@ pub(crate) fn pieces(db: &RootDatabase, source: SourceFile) -> Vec<Piece> {
         .collect()
 }
 
+/// The trees that a range touches, in order.
+pub(crate) fn pieces_in(
+    db: &RootDatabase,
+    source: SourceFile,
+    range: TextRange,
+) -> impl Iterator<Item = Piece> + '_ {
+    let starts = source.starts(db);
+    let chunks = source.chunks(db);
+    let first = starts
+        .partition_point(|it| *it <= range.start())
+        .saturating_sub(1);
+    let end = starts.partition_point(|it| *it < range.end()).min(chunks.len());
+    (first.min(end)..end).map(move |at| piece(db, chunks[at], starts[at]))
+}
+
 fn piece(db: &RootDatabase, chunk: Chunk, start: TextSize) -> Piece {
     Piece {
         root: prose_hir::parse(db, chunk).root(),

@@ -260,3 +260,81 @@ pub enum CodeActionKind {
     /// Runs the file.
     Run(RunCommand),
 }
+
+/// A place where the name under the cursor occurs, or a keyword that belongs to the one there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Highlight {
+    /// Where.
+    pub range: TextRange,
+    /// What happens there.
+    pub kind: HighlightKind,
+}
+
+/// What a [`Highlight`] marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HighlightKind {
+    /// The name is declared or gets a value.
+    Write,
+    /// The name is read.
+    Read,
+    /// A keyword of the same construct.
+    Keyword,
+}
+
+/// Lines that can be folded away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fold {
+    /// From somewhere in the line that stays to somewhere in the last line that goes.
+    pub range: TextRange,
+    /// What they are.
+    pub kind: FoldKind,
+}
+
+/// What a [`Fold`] hides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FoldKind {
+    /// The inside of a construct, a list, a text.
+    Code,
+    /// Comments.
+    Comment,
+    /// `use` statements below each other.
+    Imports,
+}
+
+/// A stretch of text and how it is to be coloured. Stretches don't overlap; one may span lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SemanticToken {
+    /// Where.
+    pub range: TextRange,
+    /// What it is.
+    pub kind: TokenKind,
+    /// The name is declared here.
+    pub declaration: bool,
+    /// The name never gets another value.
+    pub readonly: bool,
+    /// A model decides what the text says.
+    pub judged: bool,
+}
+
+/// What a [`SemanticToken`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TokenKind {
+    /// A word of the grammar where it acts as one.
+    Keyword,
+    /// A comment.
+    Comment,
+    /// Text for people, agents and models.
+    String,
+    /// An escape in a text.
+    Escape,
+    /// A number or duration.
+    Number,
+    /// A sign that computes, compares or connects.
+    Operator,
+    /// A name.
+    Name(SymbolKind),
+    /// A key of a property list, record, modifier list or argument list.
+    Property,
+    /// A value that is a word, such as a model.
+    Value,
+}
