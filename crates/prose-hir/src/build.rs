@@ -1,6 +1,8 @@
 //! From the tree to [`crate::hir`].
 
-use prose_model::{BinaryOp, Name};
+use prose_model::BinaryOp;
+
+use crate::Name;
 use prose_syntax::ast::{
     self, DiscretionToken, HasBody, HasModifiers, HasProperties, Inner, Leaf, LiteralKind, Node, PipeOpKind,
     PropertyValue, StringToken, Target, Token, View,

@@ -1,6 +1,6 @@
 //! What the checks report.
 
-use prose_model::Name;
+use crate::Name;
 use prose_model::codes::Severity;
 use prose_syntax::TextRange;
 

@@ -2,7 +2,9 @@
 //!
 //! Every range counts from the start of the chunk.
 
-use prose_model::{BinaryOp, Name};
+use prose_model::BinaryOp;
+
+use crate::Name;
 use prose_syntax::TextRange;
 
 /// A word with its place.

@@ -17,6 +17,7 @@ mod diagnostic;
 pub mod hir;
 mod inputs;
 mod lower;
+mod name;
 pub mod paths;
 mod queries;
 mod resolve;
@@ -34,6 +35,7 @@ pub use db::{
 pub use diagnostic::{Diagnostic, Fix, Tag};
 pub use inputs::{Chunk, ChunkText, SourceFile};
 pub use lower::bundle;
+pub use name::Name;
 pub use prose_syntax::LineIndex;
 pub use queries::{ParsedChunk, body, line_index, parse};
 pub use resolve::Binding;

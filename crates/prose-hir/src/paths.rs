@@ -1,6 +1,6 @@
 //! What the target of a `use` means, without touching the disk.
 
-use prose_model::Name;
+use crate::Name;
 
 /// Where a `use` target leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::{LineIndex, Parse, SyntaxNode, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -129,7 +129,7 @@ pub(crate) fn program_scope(db: &dyn Db, file: SourceFile) -> Arc<ProgramScope> 
     Arc::new(crate::symbols::program_scope(db, file))
 }
 
-/// The names that a chunk uses or declares, sorted.
+/// The names that a chunk uses or declares, sorted by their numbers.
 #[salsa::tracked]
 pub(crate) fn names(db: &dyn Db, chunk: Chunk) -> Arc<[Name]> {
     crate::view::names(db, chunk)
@@ -204,7 +204,7 @@ pub(crate) fn memories(db: &dyn Db, file: SourceFile) -> Arc<FxHashMap<Name, (u3
     for (index, chunk) in (0u32..).zip(file.chunks(db).iter()) {
         for used in usages(db, *chunk).iter() {
             if used.has(RefKind::Agent) || used.has(RefKind::Resume) {
-                let entry = out.entry(used.name.clone()).or_insert((index, false));
+                let entry = out.entry(used.name).or_insert((index, false));
                 entry.1 |= used.has(RefKind::Agent);
             }
         }

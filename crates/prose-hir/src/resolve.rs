@@ -3,7 +3,7 @@
 //! A name is looked up at run time: frame, calling frames, root, globals. So most answers are about what may be there,
 //! and only a name that nothing can ever bind is an error.
 
-use prose_model::Name;
+use crate::Name;
 
 use crate::scopes::{DefKind, DefsOfName, FrameKind, ROOT, Ref, RefKind, Scopes, Sort};
 use crate::symbols::Site;
@@ -329,7 +329,7 @@ impl Resolver<'_> {
     pub fn slot_of_def(&self, def: u32) -> Slot {
         let it = self.scopes.def(def);
         if it.kind.is_global() {
-            return Slot::Global(self.file, it.kind, it.name.clone());
+            return Slot::Global(self.file, it.kind, it.name);
         }
         if it.kind.is_scoped() {
             return Slot::Scoped(self.here(def));
@@ -351,8 +351,8 @@ impl Resolver<'_> {
 
     fn frame_slot(&self, scope: u32, name: &Name) -> Slot {
         match self.scopes.frame_of(scope) {
-            ROOT => Slot::Root(self.file, name.clone()),
-            frame => Slot::Frame(self.file, self.chunk, frame, name.clone()),
+            ROOT => Slot::Root(self.file, *name),
+            frame => Slot::Frame(self.file, self.chunk, frame, *name),
         }
     }
 
@@ -361,7 +361,7 @@ impl Resolver<'_> {
         let site = resolved.site?;
         let kind = resolved.kind?;
         if kind.is_global() {
-            return Some(Slot::Global(site.file, kind, name.clone()));
+            return Some(Slot::Global(site.file, kind, *name));
         }
         if kind.is_scoped() {
             return Some(Slot::Scoped(site));
@@ -372,7 +372,7 @@ impl Resolver<'_> {
             return Some(self.frame_slot(def.scope, name));
         }
         let root = self.program.has_root(name, site);
-        root.then(|| Slot::Root(site.file, name.clone()))
+        root.then_some(Slot::Root(site.file, *name))
     }
 }
 

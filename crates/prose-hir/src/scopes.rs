@@ -6,7 +6,7 @@
 mod index;
 mod walk;
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::TextRange;
 
 use index::NameIndex;
@@ -252,7 +252,7 @@ impl Scopes {
     }
 
     /// The variables of a name.
-    pub fn defs_of(&self, name: &str) -> Option<DefsOfName<'_>> {
+    pub fn defs_of(&self, name: &Name) -> Option<DefsOfName<'_>> {
         self.names.get(self, name)
     }
 

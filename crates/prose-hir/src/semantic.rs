@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
@@ -137,13 +137,13 @@ impl View {
     fn definition(&self, db: &dyn Db, def: u32) -> Option<Definition> {
         let it = self.scopes.defs.get(def as usize)?;
         let block = match self.scopes.outermost_frame(it.scope) {
-            FrameKind::Block(name) if !name.is_empty() => Some(name.clone()),
+            FrameKind::Block(name) if !name.is_empty() => Some(*name),
             _ => None,
         };
         Some(Definition {
             file: self.file.id(db),
             kind: it.kind,
-            name: it.name.clone(),
+            name: it.name,
             range: it.range + self.start,
             full_range: it.full + self.start,
             block,
@@ -198,7 +198,7 @@ fn name_in(db: &dyn Db, view: &View, local: TextSize) -> Option<NameUse> {
             definition = own.and_then(|def| view.definition(db, def as u32));
         }
         return Some(NameUse {
-            name: used.name.clone(),
+            name: used.name,
             range: used.range + view.start,
             role: Some(used.kind),
             binding: resolved.binding,
@@ -211,7 +211,7 @@ fn name_in(db: &dyn Db, view: &View, local: TextSize) -> Option<NameUse> {
         .position(|it| it.kind != DefKind::Implicit && it.range.contains_inclusive(local))?;
     let it = scopes.def(def as u32);
     Some(NameUse {
-        name: it.name.clone(),
+        name: it.name,
         range: it.range + view.start,
         role: None,
         binding: Binding::Sure,
@@ -390,7 +390,7 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
         } = resolver.variable(name, scope, seq);
         if let (Binding::Sure, Some(site), Some(kind)) = (binding, site, kind) {
             out.push(VisibleName {
-                name: name.clone(),
+                name: *name,
                 kind,
                 definition: definition_of(db, site),
             });
@@ -421,7 +421,7 @@ pub fn scope_at(db: &dyn Db, file: SourceFile, offset: TextSize) -> Vec<VisibleN
 
 fn global(db: &dyn Db, (name, kind, site): (&Name, DefKind, Option<Site>)) -> VisibleName {
     VisibleName {
-        name: name.clone(),
+        name: *name,
         kind,
         definition: site.and_then(|site| definition_of(db, site)),
     }
@@ -467,7 +467,7 @@ pub fn contract(db: &dyn Db, file: SourceFile) -> ProgramContract {
         inputs: symbols
             .inputs
             .iter()
-            .map(|it| (it.name.clone(), it.has_default))
+            .map(|it| (it.name, it.has_default))
             .collect(),
         outputs: symbols.outputs.clone(),
     }
@@ -476,7 +476,7 @@ pub fn contract(db: &dyn Db, file: SourceFile) -> ProgramContract {
 /// The parameters of a block that the file sees.
 pub fn block_params(db: &dyn Db, file: SourceFile, block: &str) -> Option<Vec<Name>> {
     queries::program_scope(db, file)
-        .block(block)
+        .block(&Name::find(block)?)
         .map(|it| it.params.to_vec())
 }
 
@@ -500,5 +500,5 @@ pub fn used_file(db: &dyn Db, file: SourceFile, target: &str) -> Option<SourceFi
 /// The file that a call of an imported program runs.
 pub fn program_file(db: &dyn Db, file: SourceFile, import: &str) -> Option<SourceFile> {
     let scope = queries::program_scope(db, file);
-    used_file(db, file, &scope.import(import)?.target)
+    used_file(db, file, &scope.import(&Name::find(import)?)?.target)
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::TextSize;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -110,7 +110,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         .filter(|it| matches!(it.kind, RefKind::Do | RefKind::Call))
     {
         for frame in scopes.frames_from(scopes.frame_of(used.scope)) {
-            calls.entry(frame).or_default().insert(used.name.clone());
+            calls.entry(frame).or_default().insert(used.name);
         }
     }
     let mut block_frames = (0..scopes.frames.len() as u32)
@@ -148,7 +148,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
         }
         let outermost = scopes.outermost_frame(def.scope);
         if def.kind == DefKind::Output && *outermost == FrameKind::Root && outputs.insert(&def.name) {
-            out.outputs.push(def.name.clone());
+            out.outputs.push(def.name);
         }
         let in_root = *outermost == FrameKind::Root && scopes.frame_of(def.scope) == ROOT;
         let hidden = scopes.scope(def.scope).home != ROOT;
@@ -164,7 +164,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             _ => VarPlace::Declared,
         };
         out.vars.push(VarSig {
-            name: def.name.clone(),
+            name: def.name,
             def: index,
             kind: def.kind,
             place,
@@ -234,7 +234,7 @@ pub(crate) fn usages_of(scopes: &Scopes) -> Vec<Usage> {
     for used in &scopes.refs {
         let at = *index.entry(&used.name).or_insert_with(|| {
             out.push(Usage {
-                name: used.name.clone(),
+                name: used.name,
                 kinds: 0,
             });
             out.len() - 1
@@ -315,7 +315,7 @@ impl Items<'_> {
             match &stmt.kind {
                 StmtKind::Use(it) => {
                     let Some((target, _)) = &it.target else { continue };
-                    let named = it.alias.as_ref().map(|it| it.name.clone());
+                    let named = it.alias.as_ref().map(|it| it.name);
                     let Some(name) = named.or_else(|| crate::paths::default_name(target)) else {
                         continue;
                     };
@@ -324,12 +324,7 @@ impl Items<'_> {
                         .as_ref()
                         .map(|it| it.range)
                         .or(it.target.as_ref().map(|it| it.1));
-                    let def = range.and_then(|range| {
-                        self.def(&Ident {
-                            name: name.clone(),
-                            range,
-                        })
-                    });
+                    let def = range.and_then(|range| self.def(&Ident { name, range }));
                     self.out.uses.push(UseSig {
                         target: target.clone(),
                         name,
@@ -348,7 +343,7 @@ impl Items<'_> {
                     let prompted = property(&it.props, "prompt").is_some();
                     self.skills(&it.props);
                     self.out.agents.push(AgentSig {
-                        name: name.name.clone(),
+                        name: name.name,
                         def,
                         persists,
                         short_lived,
@@ -361,9 +356,9 @@ impl Items<'_> {
                         && let Some(def) = self.def(name)
                     {
                         self.out.blocks.push(BlockSig {
-                            name: name.name.clone(),
+                            name: name.name,
                             def,
-                            params: it.params.iter().map(|it| it.name.clone()).collect(),
+                            params: it.params.iter().map(|it| it.name).collect(),
                             calls: frame
                                 .and_then(|it| self.calls.get(&it))
                                 .into_iter()
@@ -423,7 +418,7 @@ impl Items<'_> {
                 .any(|it| *self.scopes.outermost_frame(self.scopes.def(it).scope) == FrameKind::Root);
             if at_root {
                 self.out.inputs.push(InputSig {
-                    name: name.name.clone(),
+                    name: name.name,
                     has_default,
                 });
             }

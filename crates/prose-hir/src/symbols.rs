@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::scopes::{DefKind, Holds};
@@ -198,7 +198,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                         prompted: it.prompted,
                     };
                     declare_global(&mut out, &it.name, DefKind::Agent, site);
-                    out.agents.entry(it.name.clone()).or_insert(entry);
+                    out.agents.entry(it.name).or_insert(entry);
                 }
                 Declared::Block(it) => {
                     let site = at(it.def);
@@ -208,7 +208,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     };
                     calls.entry(&it.name).or_insert(&it.calls);
                     declare_global(&mut out, &it.name, DefKind::Block, site);
-                    out.blocks.entry(it.name.clone()).or_insert(entry);
+                    out.blocks.entry(it.name).or_insert(entry);
                 }
                 Declared::Use(it) => {
                     let site = it.def.map(at);
@@ -219,7 +219,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                                 .repeated_targets
                                 .entry(site.chunk)
                                 .or_default()
-                                .push((site, *first, (*name).clone())),
+                                .push((site, *first, *(*name))),
                             None => {
                                 first_target.insert(&it.target, (site, &it.name));
                                 declare_global(&mut out, &it.name, DefKind::Import, site);
@@ -230,14 +230,14 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                         site,
                         target: it.target.clone(),
                     };
-                    out.imports.entry(it.name.clone()).or_insert(entry);
+                    out.imports.entry(it.name).or_insert(entry);
                 }
             }
         }
         out.inputs.extend(sig.inputs.iter().cloned());
         for name in &sig.outputs {
             if outputs.insert(name) {
-                out.outputs.push(name.clone());
+                out.outputs.push(*name);
             }
         }
         for it in &sig.vars {
@@ -251,7 +251,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                     Some((first, first_kind)) => out.clashes.entry(site.chunk).or_default().push(Clash {
                         site,
                         first: *first,
-                        name: it.name.clone(),
+                        name: it.name,
                         kind: it.kind,
                         first_kind: *first_kind,
                     }),
@@ -305,7 +305,7 @@ fn declare_global(out: &mut FileSymbols, name: &Name, kind: DefKind, site: Site)
         out.clashes.entry(site.chunk).or_default().push(Clash {
             site,
             first,
-            name: name.clone(),
+            name: *name,
             kind,
             first_kind,
         });
@@ -362,7 +362,7 @@ fn recursive(calls_of: &FxHashMap<&Name, &[Name]>) -> FxHashSet<Name> {
                             it.open = false;
                         }
                         if cycle {
-                            out.insert(member.clone());
+                            out.insert(*member);
                         }
                     }
                 }
@@ -436,17 +436,17 @@ fn visit(db: &dyn Db, file: SourceFile, seen: &mut FxHashSet<SourceFile>, out: &
     let symbols = crate::queries::file_symbols(db, file);
     for (name, entry) in &symbols.agents {
         if !out.own.agents.contains_key(name) {
-            out.agents.entry(name.clone()).or_insert_with(|| entry.clone());
+            out.agents.entry(*name).or_insert_with(|| entry.clone());
         }
     }
     for (name, entry) in &symbols.blocks {
         if !out.own.blocks.contains_key(name) {
-            out.blocks.entry(name.clone()).or_insert_with(|| entry.clone());
+            out.blocks.entry(*name).or_insert_with(|| entry.clone());
         }
     }
     for name in symbols.vars.keys() {
         if symbols.vars.get(name).is_some_and(Vars::any_elsewhere) {
-            out.foreign.insert(name.clone());
+            out.foreign.insert(*name);
         }
     }
     let resolved = file.uses(db);

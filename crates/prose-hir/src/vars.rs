@@ -1,7 +1,7 @@
 //! The variables of a file by name: what each statement of the top level, each block and each iteration declares.
 
+use crate::Name;
 use indexmap::IndexMap;
-use prose_model::Name;
 use rustc_hash::FxBuildHasher;
 
 use crate::scopes::{DefKind, Valued};
@@ -116,7 +116,7 @@ impl VarTable {
                 None => {
                     let id = counts.len() as u32;
                     counts.push(0);
-                    names.insert((*name).clone(), (id, 0));
+                    names.insert(*(*name), (id, 0));
                     id
                 }
             };
@@ -156,7 +156,7 @@ impl VarTable {
     }
 
     /// The variables of a name, if there are any.
-    pub fn get(&self, name: &str) -> Option<Vars<'_>> {
+    pub fn get(&self, name: &Name) -> Option<Vars<'_>> {
         let (start, end) = *self.names.get(name)?;
         Some(Vars {
             entries: &self.entries[start as usize..end as usize],
@@ -172,7 +172,7 @@ impl VarTable {
     }
 
     /// Whether anything is named so.
-    pub fn contains_key(&self, name: &str) -> bool {
+    pub fn contains_key(&self, name: &Name) -> bool {
         self.names.contains_key(name)
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 
 use crate::scopes::{DefKind, Valued};
 use crate::symbols::{AgentEntry, BlockEntry, Clash, ImportEntry, ProgramScope, Site};
@@ -16,44 +16,50 @@ use crate::{Chunk, Db, SourceFile, queries};
 
 /// What names mean outside the chunk that uses them.
 pub(crate) trait Names {
-    fn agent(&self, name: &str) -> Option<&AgentEntry>;
-    fn block(&self, name: &str) -> Option<&BlockEntry>;
-    fn import(&self, name: &str) -> Option<&ImportEntry>;
+    fn agent(&self, name: &Name) -> Option<&AgentEntry>;
+    fn block(&self, name: &Name) -> Option<&BlockEntry>;
+    fn import(&self, name: &Name) -> Option<&ImportEntry>;
     /// The variables of a name, those of the chunk itself among them.
-    fn vars(&self, name: &str) -> Option<Vars<'_>>;
+    fn vars(&self, name: &Name) -> Option<Vars<'_>>;
     /// Whether a block of a used file has a variable of this name.
-    fn is_foreign(&self, name: &str) -> bool;
+    fn is_foreign(&self, name: &Name) -> bool;
     /// Whether the block of this name may call itself.
-    fn is_recursive(&self, name: &str) -> bool;
+    fn is_recursive(&self, name: &Name) -> bool;
     /// Whether a definition is a variable of the top level.
-    fn has_root(&self, name: &str, site: Site) -> bool;
+    fn has_root(&self, name: &Name, site: Site) -> bool;
 
     /// Whether anything that has a value has this name: a variable of any kind, anywhere, or an agent.
-    fn has_value(&self, name: &str) -> bool {
+    fn has_value(&self, name: &Name) -> bool {
         self.vars(name).is_some() || self.is_foreign(name) || self.agent(name).is_some()
+    }
+
+    /// Whether a word has any meaning.
+    fn is_taken(&self, word: &str) -> bool {
+        Name::find(word)
+            .is_some_and(|it| self.has_value(&it) || self.block(&it).is_some() || self.import(&it).is_some())
     }
 }
 
 impl Names for ProgramScope {
-    fn agent(&self, name: &str) -> Option<&AgentEntry> {
+    fn agent(&self, name: &Name) -> Option<&AgentEntry> {
         self.own.agents.get(name).or_else(|| self.agents.get(name))
     }
-    fn block(&self, name: &str) -> Option<&BlockEntry> {
+    fn block(&self, name: &Name) -> Option<&BlockEntry> {
         self.own.blocks.get(name).or_else(|| self.blocks.get(name))
     }
-    fn import(&self, name: &str) -> Option<&ImportEntry> {
+    fn import(&self, name: &Name) -> Option<&ImportEntry> {
         self.own.imports.get(name)
     }
-    fn vars(&self, name: &str) -> Option<Vars<'_>> {
+    fn vars(&self, name: &Name) -> Option<Vars<'_>> {
         self.own.vars.get(name)
     }
-    fn is_foreign(&self, name: &str) -> bool {
+    fn is_foreign(&self, name: &Name) -> bool {
         self.foreign.contains(name)
     }
-    fn is_recursive(&self, name: &str) -> bool {
+    fn is_recursive(&self, name: &Name) -> bool {
         self.own.recursive.contains(name)
     }
-    fn has_root(&self, name: &str, site: Site) -> bool {
+    fn has_root(&self, name: &Name, site: Site) -> bool {
         let at = self.own.positions.get(&site.chunk);
         at.is_some_and(|at| self.vars(name).is_some_and(|it| it.has_root((*at, site.def))))
     }
@@ -65,7 +71,7 @@ pub(crate) const OWN: u32 = 1 << 31;
 /// What some names mean, as one chunk sees them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Seen {
-    /// The names, sorted. All others go by their positions here.
+    /// The names, sorted by their numbers. All others go by their positions here.
     names: Arc<[Name]>,
     agents: Box<[(u32, AgentEntry)]>,
     blocks: Box<[(u32, BlockEntry)]>,
@@ -78,12 +84,12 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn number(&self, name: &str) -> Option<u32> {
-        let found = self.names.binary_search_by(|it| it.as_str().cmp(name));
+    fn number(&self, name: &Name) -> Option<u32> {
+        let found = self.names.binary_search_by_key(&name.number(), |it| it.number());
         Some(found.ok()? as u32)
     }
 
-    fn find<'a, T>(&self, list: &'a [(u32, T)], name: &str) -> Option<(usize, &'a T)> {
+    fn find<'a, T>(&self, list: &'a [(u32, T)], name: &Name) -> Option<(usize, &'a T)> {
         if list.is_empty() {
             return None;
         }
@@ -92,7 +98,7 @@ impl Seen {
         Some((at, &list[at].1))
     }
 
-    fn has(&self, list: &[u32], name: &str) -> bool {
+    fn has(&self, list: &[u32], name: &Name) -> bool {
         !list.is_empty()
             && self
                 .number(name)
@@ -220,27 +226,27 @@ fn picked(all: Vars<'_>, at: u32, out: &mut Vec<VarEntry>) {
 }
 
 impl Names for Seen {
-    fn agent(&self, name: &str) -> Option<&AgentEntry> {
+    fn agent(&self, name: &Name) -> Option<&AgentEntry> {
         Some(self.find(&self.agents, name)?.1)
     }
-    fn block(&self, name: &str) -> Option<&BlockEntry> {
+    fn block(&self, name: &Name) -> Option<&BlockEntry> {
         Some(self.find(&self.blocks, name)?.1)
     }
-    fn import(&self, name: &str) -> Option<&ImportEntry> {
+    fn import(&self, name: &Name) -> Option<&ImportEntry> {
         Some(self.find(&self.imports, name)?.1)
     }
-    fn vars(&self, name: &str) -> Option<Vars<'_>> {
+    fn vars(&self, name: &Name) -> Option<Vars<'_>> {
         let (index, end) = self.find(&self.ends, name)?;
         let start = index.checked_sub(1).map_or(0, |it| self.ends[it].1);
         Some(Vars::of(&self.vars[start as usize..*end as usize]))
     }
-    fn is_foreign(&self, name: &str) -> bool {
+    fn is_foreign(&self, name: &Name) -> bool {
         self.has(&self.foreign, name)
     }
-    fn is_recursive(&self, name: &str) -> bool {
+    fn is_recursive(&self, name: &Name) -> bool {
         self.has(&self.recursive, name)
     }
-    fn has_root(&self, name: &str, site: Site) -> bool {
+    fn has_root(&self, name: &Name, site: Site) -> bool {
         let mut vars = self.vars(name).into_iter().flat_map(Vars::all);
         vars.any(|it| it.place < VarPlace::Elsewhere && it.site == site)
     }
@@ -265,18 +271,18 @@ pub(crate) struct ChunkView {
     pub cycle: Option<String>,
 }
 
-/// The names that a chunk uses or declares, sorted.
+/// The names that a chunk uses or declares, sorted by their numbers.
 pub(crate) fn names(db: &dyn Db, chunk: Chunk) -> Arc<[Name]> {
     let declared = queries::declarations(db, chunk);
     let used = queries::usages(db, chunk);
-    let mut out: Vec<&Name> = used.iter().map(|it| &it.name).collect();
-    out.extend(declared.vars.iter().map(|it| &it.name));
-    out.extend(declared.agents.iter().map(|it| &it.name));
-    out.extend(declared.blocks.iter().map(|it| &it.name));
-    out.extend(declared.uses.iter().map(|it| &it.name));
-    out.sort_unstable();
+    let mut out: Vec<Name> = used.iter().map(|it| it.name).collect();
+    out.extend(declared.vars.iter().map(|it| it.name));
+    out.extend(declared.agents.iter().map(|it| it.name));
+    out.extend(declared.blocks.iter().map(|it| it.name));
+    out.extend(declared.uses.iter().map(|it| it.name));
+    out.sort_unstable_by_key(|it| it.number());
     out.dedup();
-    out.into_iter().cloned().collect()
+    out.into()
 }
 
 /// What a chunk of a file sees; nothing when it is none of its chunks.
@@ -298,7 +304,7 @@ pub(crate) fn view(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Option<ChunkV
         ..it.clone()
     });
     let repeated = own.repeated_targets.get(&chunk).into_iter().flatten();
-    let repeated = repeated.map(|(later, first, name)| (near(*later), near(*first), name.clone()));
+    let repeated = repeated.map(|(later, first, name)| (near(*later), near(*first), *name));
     let has_uses = !queries::declarations(db, chunk).uses.is_empty();
     Some(ChunkView {
         seen: Seen::new(program, chunk, at, queries::names(db, chunk).clone()),

@@ -1,6 +1,6 @@
 //! Names declared twice, or in a way that hides another.
 
-use prose_model::Name;
+use crate::Name;
 use rustc_hash::FxHashMap;
 
 use super::Context;

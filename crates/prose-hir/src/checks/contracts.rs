@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_model::Name;
+use crate::Name;
 
 use super::{Context, near};
 use crate::diagnostic::Finding;
@@ -134,7 +134,7 @@ pub(super) struct Program {
 }
 
 /// The program that a name stands for.
-fn program_of(ctx: &Context<'_>, name: &str) -> Option<Program> {
+fn program_of(ctx: &Context<'_>, name: &Name) -> Option<Program> {
     program_at(ctx, &ctx.program.import(name)?.target)
 }
 
@@ -168,7 +168,7 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             Some(near) => {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
-                if let Some(site) = site_of(&symbols, near) {
+                if let Some(site) = Name::find(near).and_then(|it| site_of(&symbols, &it)) {
                     finding = finding.related(
                         ctx.far_place(site, near),
                         format!("input `{near}` is declared here"),
@@ -226,7 +226,7 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
 }
 
 /// Where a program's top level declares a name.
-fn site_of(symbols: &FileSymbols, name: &str) -> Option<Site> {
+fn site_of(symbols: &FileSymbols, name: &Name) -> Option<Site> {
     let vars = symbols.vars.get(name)?;
     Some(vars.declared().first()?.site)
 }
@@ -240,11 +240,11 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
         }
         | ExprKind::DoCall {
             callee: Some(callee), ..
-        } => callee.name.clone(),
-        ExprKind::Name(name) if ctx.view.imports => match queries::held(ctx.db, ctx.file, name.clone()) {
+        } => callee.name,
+        ExprKind::Name(name) if ctx.view.imports => match queries::held(ctx.db, ctx.file, *name) {
             Some((callee, target)) => {
                 found = program_at(ctx, target);
-                callee.clone()
+                *callee
             }
             None => return,
         },
@@ -271,7 +271,7 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
             Some(near) => {
                 finding.message.push_str(&format!(": did you mean `{near}`?"));
                 finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
-                if let Some(site) = site_of(&symbols, near) {
+                if let Some(site) = Name::find(near).and_then(|it| site_of(&symbols, &it)) {
                     finding = finding.related(
                         ctx.far_place(site, near),
                         format!("output `{near}` is bound here"),
@@ -299,7 +299,7 @@ pub(crate) fn held(symbols: &FileSymbols, name: &Name) -> Option<(Name, String)>
         match symbols.held.get(name)? {
             Holds::Call(callee) => {
                 let import = symbols.imports.get(callee)?;
-                return Some((callee.clone(), import.target.clone()));
+                return Some((*callee, import.target.clone()));
             }
             Holds::Variable(other) => name = other,
         }

@@ -190,7 +190,7 @@ fn context(ctx: &mut Context<'_>, props: &[Property]) {
         return;
     };
     let name = |it: &Expr| match &it.kind {
-        ExprKind::Name(name) => Some(name.clone()),
+        ExprKind::Name(name) => Some(*name),
         _ => None,
     };
     for (later, first) in repeated(items, name) {

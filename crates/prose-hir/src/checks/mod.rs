@@ -19,7 +19,7 @@ pub(crate) use unused::broken_words;
 
 use std::hash::Hash;
 
-use prose_model::Name;
+use crate::Name;
 use prose_model::codes::Severity;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -79,7 +79,7 @@ impl Context<'_> {
     }
     /// The name that was probably meant by a word.
     fn meant(&self, word: &Name, among: Among) -> Option<&str> {
-        let found = queries::meant(self.db, self.file, word.clone(), among);
+        let found = queries::meant(self.db, self.file, *word, among);
         found.as_ref().map(|it| it.as_str())
     }
 }

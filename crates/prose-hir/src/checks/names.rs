@@ -1,6 +1,8 @@
 //! Uses of names.
 
-use prose_model::{Name, vocabulary};
+use prose_model::vocabulary;
+
+use crate::Name;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashSet;
 
@@ -120,7 +122,7 @@ fn memory<'a>(ctx: &mut Context<'a>, used: &'a Ref, met: &mut Met<'a>) {
     if used.kind == RefKind::Resume {
         // Read only where it matters: it changes with every new session of the file.
         if agent.short_lived && own && !ctx.view.uses_files {
-            let (_, starts) = *queries::memory(ctx.db, ctx.chunk, name.clone());
+            let (_, starts) = *queries::memory(ctx.db, ctx.chunk, *name);
             if !starts {
                 let text = format!(
                     "nothing starts a session of `{name}`, so that there is no memory yet: begin with `session: {name}`"
@@ -130,7 +132,7 @@ fn memory<'a>(ctx: &mut Context<'a>, used: &'a Ref, met: &mut Met<'a>) {
         }
         return;
     }
-    let earlier = || frame == ROOT && queries::memory(ctx.db, ctx.chunk, name.clone()).0;
+    let earlier = || frame == ROOT && queries::memory(ctx.db, ctx.chunk, *name).0;
     if before || earlier() {
         let text = format!(
             "this starts `{name}` afresh and archives what it remembers: to go on write `resume: {name}`"
@@ -310,7 +312,7 @@ fn assign(ctx: &mut Context<'_>, used: &Ref, resolved: Resolved) {
 
 /// Whether a name is in sight at a use.
 fn is_visible(ctx: &Context<'_>, used: &Ref, name: &Name) -> bool {
-    let other = queries::seen(ctx.db, ctx.chunk, name.clone());
+    let other = queries::seen(ctx.db, ctx.chunk, *name);
     let resolver = Resolver {
         program: &**other,
         ..ctx.resolver()
@@ -320,7 +322,7 @@ fn is_visible(ctx: &Context<'_>, used: &Ref, name: &Name) -> bool {
 
 /// Names in sight at a use, sorted, of those that are one edit away or else near enough to have been meant.
 fn visible<'a>(ctx: &Context<'a>, used: &Ref, one_edit: bool) -> Vec<&'a str> {
-    let names = queries::like(ctx.db, ctx.file, used.name.clone(), one_edit);
+    let names = queries::like(ctx.db, ctx.file, used.name, one_edit);
     let names = names.iter().filter(|it| is_visible(ctx, used, it));
     names.map(|it| it.as_str()).collect()
 }

@@ -1,6 +1,6 @@
 //! Names that were probably meant.
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::near::distance;
 
 /// Whether one insertion, deletion, replacement or swap of neighbours turns one word into the other.

@@ -423,7 +423,7 @@ fn permissions(ctx: &mut Context<'_>, prop: &Property) {
 fn permission(ctx: &mut Context<'_>, rule: &Property) {
     let items: &[Expr] = match &rule.value {
         PropValue::Expr(it) => match &it.kind {
-            ExprKind::Name(name) if vocabulary::PERMISSION_VALUES.iter().any(|it| it.word == name) => return,
+            ExprKind::Name(name) if vocabulary::PERMISSION_VALUES.iter().any(|it| *name == it.word) => return,
             ExprKind::Text(_) | ExprKind::Missing | ExprKind::Member { .. } => return,
             ExprKind::List { items, .. } => items,
             _ => {

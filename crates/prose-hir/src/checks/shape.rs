@@ -406,7 +406,7 @@ fn unknown_strategy(ctx: &mut Context<'_>, modifier: &Modifier, word: Option<&st
 /// What parentheses say twice: only one of the two can count.
 fn repeated_modifiers(ctx: &mut Context<'_>, mods: &[Modifier]) {
     let key = |it: &'_ Modifier| match &it.name {
-        Some(name) if !matches!(name.name.as_str(), "strategy" | "join") => Some(name.name.clone()),
+        Some(name) if !matches!(name.name.as_str(), "strategy" | "join") => Some(name.name),
         _ => Some("strategy".into()),
     };
     for (later, first) in repeated(mods, key) {

@@ -4,7 +4,7 @@
 //! every declaration of it; and the judge of a discretion is told of all names in sight, so that any that may be asked
 //! while a variable is there counts as a use.
 
-use prose_model::Name;
+use crate::Name;
 use prose_model::codes::Severity;
 use prose_syntax::{ChunkMap, SyntaxError, TextRange, TextSize};
 use rustc_hash::{FxBuildHasher, FxHashSet};

@@ -107,20 +107,20 @@ impl Lowerer<'_> {
     }
 
     /// A name where a value is wanted.
-    fn name(&self, name: &Name, range: TextRange) -> Op {
+    fn name(&self, name: &crate::Name, range: TextRange) -> Op {
         let agent = match self.names.get(&range) {
             Some(resolved) => resolved.binding == Binding::Global && resolved.kind == Some(DefKind::Agent),
             None => false,
         };
         if agent {
-            Op::AgentMemory(name.clone())
+            Op::AgentMemory((*name).into())
         } else {
-            Op::Name(name.clone())
+            Op::Name((*name).into())
         }
     }
 
     /// Whether a word is a value: something in the file, or in the program the part is contributed to, binds it.
-    pub(super) fn is_value(&self, name: &str, range: TextRange) -> bool {
+    pub(super) fn is_value(&self, name: &crate::Name, range: TextRange) -> bool {
         let Some(resolved) = self.names.get(&range) else {
             return self.entry.has_value(name);
         };
@@ -133,7 +133,7 @@ impl Lowerer<'_> {
 
     fn judge(&mut self, text: &Template, bare: Option<&Ident>, id: &str) -> Op {
         match bare {
-            Some(bare) if self.is_variable(bare) => Op::Name(bare.name.clone()),
+            Some(bare) if self.is_variable(bare) => Op::Name(bare.name.into()),
             _ => Op::Judge(self.template(text, id)),
         }
     }
@@ -183,8 +183,8 @@ impl Lowerer<'_> {
         let props = ids.next();
         Op::Session(Box::new(SessionNode {
             resume: it.resume,
-            name: it.name.as_ref().map(|it| it.name.clone()),
-            agent: it.agent.as_ref().map(|it| it.name.clone()),
+            name: it.name.as_ref().map(|it| it.name.into()),
+            agent: it.agent.as_ref().map(|it| it.name.into()),
             label,
             props: self.props(&it.props, &it.mods, &props),
         }))
@@ -206,11 +206,11 @@ impl Lowerer<'_> {
         let args = args
             .iter()
             .map(|it| ArgumentNode {
-                name: it.name.as_ref().map(|it| it.name.clone()),
+                name: it.name.as_ref().map(|it| it.name.into()),
                 value: self.expr(&it.value, &ids.next()),
             })
             .collect();
-        let name = callee.name.clone();
+        let name = prose_model::Name::from(callee.name);
         let import = match self.names.get(&callee.range).and_then(|it| it.kind) {
             Some(DefKind::Import) => true,
             Some(_) => false,
@@ -245,7 +245,7 @@ impl Lowerer<'_> {
                     body: self.body(body, &id),
                 },
                 StageKind::Reduce { params, body } => {
-                    let mut names = params.iter().map(|it| it.name.clone());
+                    let mut names = params.iter().map(|it| Name::from(it.name));
                     StageNode::Reduce {
                         acc: names.next().unwrap_or_else(|| Name::new_static("acc")),
                         item: names.next().unwrap_or_else(item),
@@ -271,7 +271,7 @@ impl Lowerer<'_> {
                     name, path, value, ..
                 } if path.is_empty() => {
                     let value = self.boxed(value, format!("{id}.0"));
-                    let target = BindTarget::Name(name.name.clone());
+                    let target = BindTarget::Name(name.name.into());
                     self.node(
                         &id,
                         it.range,
@@ -327,7 +327,7 @@ impl Lowerer<'_> {
         let source = self.expr(&it.source, &ids.next());
         let body = self.body(&it.body, &ids.next());
         let parallel = it.parallel.then(|| self.join(&it.mods, id));
-        let name = |ident: &Option<Ident>| ident.as_ref().map(|it| it.name.clone());
+        let name = |ident: &Option<Ident>| ident.as_ref().map(|it| Name::from(it.name));
         let item = name(&it.item).unwrap_or_else(|| Name::new_static("item"));
         Op::For(Box::new(ForNode {
             item,
@@ -344,7 +344,7 @@ impl Lowerer<'_> {
         let body = self.body(body, &ids.next());
         Op::Repeat {
             count,
-            index: index.map(|it| it.name.clone()),
+            index: index.map(|it| it.name.into()),
             body,
         }
     }
@@ -368,7 +368,7 @@ impl Lowerer<'_> {
             } if fields.len() == 1 => self.expr(&fields[0].value, &format!("{id}.max")),
             max => self.expr(max, &format!("{id}.max")),
         });
-        let index = it.index.as_ref().map(|it| it.name.clone());
+        let index = it.index.as_ref().map(|it| it.name.into());
         Op::Loop(Box::new(LoopNode {
             test,
             max,
@@ -405,7 +405,7 @@ impl Lowerer<'_> {
             ExprKind::Text(text) => self.template(text, &criteria_id),
             ExprKind::Name(name) => {
                 let ident = Ident {
-                    name: name.clone(),
+                    name: *name,
                     range: criteria.range,
                 };
                 self.inserted(criteria, &ident, &criteria_id)
@@ -457,7 +457,7 @@ impl Lowerer<'_> {
         let mut ids = parts(id);
         let body = self.body(body, &ids.next());
         let catch = catches.first().map(|(name, body)| Catch {
-            name: name.as_ref().map(|it| it.name.clone()),
+            name: name.as_ref().map(|it| it.name.into()),
             body: self.body(body, &ids.next()),
         });
         let finally = finally.map(|it| self.body(it, &ids.next()));
@@ -467,7 +467,7 @@ impl Lowerer<'_> {
     fn input(&mut self, name: Option<&Ident>, value: Option<&Expr>, default: Option<&Expr>, id: &str) -> Op {
         let mut ids = parts(id);
         let mut out = Input {
-            name: name.map(|it| it.name.clone()).unwrap_or_default(),
+            name: name.map(|it| it.name.into()).unwrap_or_default(),
             prompt: None,
             discretion: false,
             default: None,
@@ -508,9 +508,9 @@ impl Lowerer<'_> {
                 let value = self.boxed(value, ids.next());
                 let target = match target {
                     LetTarget::Missing => return value.op,
-                    LetTarget::Name(name) => BindTarget::Name(name.name.clone()),
+                    LetTarget::Name(name) => BindTarget::Name(name.name.into()),
                     LetTarget::Record(names) => {
-                        BindTarget::Record(names.iter().map(|it| it.name.clone()).collect())
+                        BindTarget::Record(names.iter().map(|it| it.name.into()).collect())
                     }
                 };
                 Op::Bind {
@@ -523,7 +523,7 @@ impl Lowerer<'_> {
                 let value = self.boxed(value, ids.next());
                 Op::Bind {
                     kind: BindKind::Output,
-                    target: BindTarget::Name(name.name.clone()),
+                    target: BindTarget::Name(name.name.into()),
                     value,
                 }
             }
@@ -533,7 +533,7 @@ impl Lowerer<'_> {
                 let value = self.boxed(value, ids.next());
                 let path = path.iter().map(|it| self.expr(it, &ids.next())).collect();
                 Op::Assign {
-                    name: name.name.clone(),
+                    name: name.name.into(),
                     path,
                     value,
                 }
@@ -567,7 +567,7 @@ pub(super) fn literal(text: &str) -> TemplateNode {
 }
 
 /// The name that an interpolation begins with.
-fn root_name(value: &Expr) -> Option<(&Name, TextRange)> {
+fn root_name(value: &Expr) -> Option<(&crate::Name, TextRange)> {
     match &value.kind {
         ExprKind::Name(name) => Some((name, value.range)),
         ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => root_name(of),

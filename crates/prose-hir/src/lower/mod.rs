@@ -121,11 +121,11 @@ impl<'a> Assembly<'a> {
             namespace = format!("{namespace}-{}", index + 1);
         }
         self.programs.push(Program {
-            name: name.unwrap_or_default(),
+            name: name.map(Name::from).unwrap_or_default(),
             namespace: namespace.clone(),
             file: self.file_index(file),
             inputs: Vec::new(),
-            outputs: scope.own.outputs.clone(),
+            outputs: scope.own.outputs.iter().map(|it| (*it).into()).collect(),
             agents: IndexMap::new(),
             blocks: IndexMap::new(),
             imports: IndexMap::new(),
@@ -150,7 +150,8 @@ impl<'a> Assembly<'a> {
             self.contributed(site, scope, &prefix, &mut lowered);
         }
 
-        let mut imports: Vec<(&Name, &crate::symbols::ImportEntry)> = scope.own.imports.iter().collect();
+        let mut imports: Vec<(&crate::Name, &crate::symbols::ImportEntry)> =
+            scope.own.imports.iter().collect();
         imports.sort_by_key(|(_, it)| it.site.map(|site| (position(db, site), site.def)));
         let mut resolved = IndexMap::new();
         for (name, it) in imports {
@@ -158,7 +159,7 @@ impl<'a> Assembly<'a> {
             let used = used.filter(|used| used.state(db) == FileState::Text && self.files.contains(used));
             let program = used.map(|used| self.program(used, Some(&it.target)));
             resolved.insert(
-                name.clone(),
+                Name::from(*name),
                 Import {
                     target: it.target.clone(),
                     program,
@@ -213,16 +214,17 @@ impl<'a> Assembly<'a> {
         for stmt in &body.stmts {
             lowerer.definitions(stmt, &mut found);
         }
-        let name = &queries::scopes(self.db, chunk).def(site.def).name.clone();
-        if let Some(agent) = found.agents.swap_remove(name)
+        let name = &queries::scopes(self.db, chunk).def(site.def).name;
+        let lowered = Name::from(*name);
+        if let Some(agent) = found.agents.swap_remove(&lowered)
             && entry.agents.get(name).is_some_and(|it| it.site == site)
         {
-            out.agents.entry(name.clone()).or_insert(agent);
+            out.agents.entry(lowered.clone()).or_insert(agent);
         }
-        if let Some(block) = found.blocks.swap_remove(name)
+        if let Some(block) = found.blocks.swap_remove(&lowered)
             && entry.blocks.get(name).is_some_and(|it| it.site == site)
         {
-            out.blocks.entry(name.clone()).or_insert(block);
+            out.blocks.entry(lowered).or_insert(block);
         }
     }
 
@@ -295,11 +297,11 @@ fn inputs(expr: &Expr, leading: bool, out: &mut Vec<InputContract>) {
             _ => String::new(),
         };
         let has_default = default.is_some() || value.is_some_and(is_default);
-        match out.iter_mut().find(|it| it.name == name.name) {
+        match out.iter_mut().find(|it| it.name == name.name.as_str()) {
             // The same input met in several branches is one in the contract.
             Some(known) => known.has_default |= has_default,
             None => out.push(InputContract {
-                name: name.name.clone(),
+                name: name.name.into(),
                 prompt,
                 leading,
                 has_default,
@@ -384,12 +386,12 @@ impl Lowerer<'_> {
                 let Some(name) = &it.name else { return };
                 let id = self.root_id(&format!("agent:{}", name.name), 0);
                 let agent = Agent {
-                    name: name.name.clone(),
+                    name: name.name.into(),
                     src: self.src(stmt.range),
                     persist: persist(&it.props),
                     props: self.props(&it.props, &[], &id),
                 };
-                out.agents.entry(name.name.clone()).or_insert(agent);
+                out.agents.entry(name.name.into()).or_insert(agent);
             }
             StmtKind::Block(it) => {
                 let Some(name) = &it.name else { return };
@@ -397,13 +399,13 @@ impl Lowerer<'_> {
                     lowerer.root_id(&format!("block:{}", name.name), index)
                 });
                 let block = Block {
-                    name: name.name.clone(),
+                    name: name.name.into(),
                     src: self.src(stmt.range),
-                    params: it.params.iter().map(|it| it.name.clone()).collect(),
+                    params: it.params.iter().map(|it| it.name.into()).collect(),
                     max_depth: modifier(&it.mods, "max_depth").and_then(props::whole_number),
                     body,
                 };
-                out.blocks.entry(name.name.clone()).or_insert(block);
+                out.blocks.entry(name.name.into()).or_insert(block);
                 it.body.stmts.iter().for_each(|it| self.definitions(it, out));
             }
             StmtKind::Expr(it) => self.definitions_in(it, out),

@@ -228,7 +228,7 @@ impl Lowerer<'_> {
             PropValue::Nested(rules, _) => {
                 for rule in rules {
                     let id = ids.next();
-                    out.insert(rule.key.name.clone(), self.permission(&rule.value, &id));
+                    out.insert(rule.key.name.into(), self.permission(&rule.value, &id));
                 }
             }
             PropValue::Expr(Expr {
@@ -238,7 +238,7 @@ impl Lowerer<'_> {
                 for field in fields {
                     let id = ids.next();
                     let value = PropValue::Expr(field.value.clone());
-                    out.insert(field.key.name.clone(), self.permission(&value, &id));
+                    out.insert(field.key.name.into(), self.permission(&value, &id));
                 }
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use prose_model::Name;
+use crate::Name;
 use rustc_hash::FxHashMap;
 
 use super::{Def, DefKind, Scope, Scopes};
@@ -53,7 +53,7 @@ impl NameIndex {
             total += 1;
             match stretches.get_mut(&def.name) {
                 Some(stretch) => stretch.1 += 1,
-                None => drop(stretches.insert(def.name.clone(), (u32::MAX, 1))),
+                None => drop(stretches.insert(def.name, (u32::MAX, 1))),
             }
         }
         let mut in_order = vec![0; total];
@@ -92,7 +92,7 @@ impl NameIndex {
         index
     }
 
-    pub fn get<'a>(&'a self, scopes: &'a Scopes, name: &str) -> Option<DefsOfName<'a>> {
+    pub fn get<'a>(&'a self, scopes: &'a Scopes, name: &Name) -> Option<DefsOfName<'a>> {
         let (start, end) = *self.stretches.get(name)?;
         let stretch = start as usize..end as usize;
         Some(DefsOfName {

@@ -1,6 +1,6 @@
 //! The walk over a chunk that finds its scopes, declarations and uses, in the order of evaluation.
 
-use prose_model::Name;
+use crate::Name;
 use prose_syntax::TextRange;
 
 use super::index::NameIndex;
@@ -91,7 +91,7 @@ impl Walk {
     fn def(&mut self, ident: &Ident, kind: DefKind, full: TextRange) {
         let seq = self.next();
         self.defs.push(Def {
-            name: ident.name.clone(),
+            name: ident.name,
             range: ident.range,
             kind,
             scope: self.scope,
@@ -111,7 +111,7 @@ impl Walk {
     fn used(&mut self, name: &Name, range: TextRange, kind: RefKind) {
         let seq = self.next();
         self.refs.push(Ref {
-            name: name.clone(),
+            name: *name,
             range,
             kind,
             scope: self.scope,
@@ -206,7 +206,7 @@ impl Walk {
             }
             StmtKind::Block(it) => {
                 self.opt_def(&it.name, DefKind::Block, stmt.range);
-                let name = it.name.as_ref().map(|it| it.name.clone()).unwrap_or_default();
+                let name = it.name.as_ref().map(|it| it.name).unwrap_or_default();
                 let frame = self.frame(FrameKind::Block(name), None);
                 self.within(stmt.range, Kind::default(), Some(frame), |walk| {
                     for param in &it.params {
@@ -534,11 +534,11 @@ impl Walk {
                 | ExprKind::DoCall {
                     callee: Some(callee), ..
                 },
-            ) => Holds::Call(callee.name.clone()),
-            Some(ExprKind::Name(other)) if *other != name.name => Holds::Variable(other.clone()),
+            ) => Holds::Call(callee.name),
+            Some(ExprKind::Name(other)) if *other != name.name => Holds::Variable(*other),
             _ => return,
         };
-        self.held.push((name.name.clone(), holds));
+        self.held.push((name.name, holds));
     }
 
     /// A statement directly in `parallel:`, where `name = …` names the branch.
@@ -598,7 +598,7 @@ impl Walk {
 
     fn stage(&mut self, stage: &Stage) {
         let item = Ident {
-            name: Name::new_static("item"),
+            name: Name::new("item"),
             range: stage.word,
         };
         match &stage.kind {

@@ -247,13 +247,7 @@ fn edits_at_random() {
                 assert_eq!(found, diagnostics(db, source), "chunks of {size}\n{text}");
                 let names = |list: &[prose_hir::VisibleName]| -> Vec<_> {
                     list.iter()
-                        .map(|it| {
-                            (
-                                it.name.clone(),
-                                it.kind,
-                                it.definition.as_ref().map(|it| it.range),
-                            )
-                        })
+                        .map(|it| (it.name, it.kind, it.definition.as_ref().map(|it| it.range)))
                         .collect()
                 };
                 assert_eq!(

@@ -126,7 +126,7 @@ impl Completions<'_> {
                 let callee = callee.text();
                 let import = names::globals(self.db, near.source(), DefKind::Import)
                     .into_iter()
-                    .find(|def| def.name == callee)?;
+                    .find(|def| def.name == callee.as_str())?;
                 let contract = describe::contract(self.db, &import.definition?)?;
                 Some(Shape::Record(
                     contract
@@ -140,7 +140,7 @@ impl Completions<'_> {
                 let callee = it.callee()?.text();
                 let block = names::globals(self.db, near.source(), DefKind::Block)
                     .into_iter()
-                    .find(|def| def.name == callee)?;
+                    .find(|def| def.name == callee.as_str())?;
                 let node = names::node(self.db, &block.definition?)?;
                 let mut outputs: Vec<String> = node
                     .descendants()

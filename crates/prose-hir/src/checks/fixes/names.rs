@@ -144,7 +144,7 @@ fn same_use(at: &At<'_>, found: &Diagnostic, range: TextRange) -> Option<Fix> {
 fn call_block(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let node = at.node(range.start(), &[SESSION_EXPR])?;
     let name = at.slice(range);
-    let block = at.program.block(name)?;
+    let block = at.program.block(&crate::Name::find(name)?)?;
     let bare = node.children().count() == 1 && node.first_child()?.kind() == NAME_REF;
     (bare && block.params.is_empty() && !has_comment(&node)).then(|| {
         Fix::replace(
@@ -159,7 +159,7 @@ fn call_block(at: &At<'_>, range: TextRange) -> Option<Fix> {
 fn run_agent(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let node = at.node(range.start(), &[DO_CALL_EXPR])?;
     let name = at.slice(range);
-    let agent = at.program.agent(name)?;
+    let agent = at.program.agent(&crate::Name::find(name)?)?;
     let args = child(&node, ARG_LIST).is_some_and(|it| it.children().next().is_some());
     (agent.prompted && !args && !has_comment(&node)).then(|| {
         Fix::replace(
@@ -173,10 +173,7 @@ fn run_agent(at: &At<'_>, range: TextRange) -> Option<Fix> {
 /// A declaration above the statement of the top level, and above its comment.
 fn declare(at: &At<'_>, range: TextRange, word: &str, line: &str) -> Option<Fix> {
     let name = at.slice(range);
-    let taken = at.program.agent(name).is_some()
-        || at.program.block(name).is_some()
-        || at.program.import(name).is_some()
-        || at.program.has_value(name);
+    let taken = at.program.is_taken(name);
     let used = at.after(range.start()).next()?;
     let stmt = used
         .parent_ancestors()
@@ -291,9 +288,7 @@ fn name_output(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let node = at.node(range.start(), &[OUTPUT_STMT, RETURN_STMT])?;
     node.first_child()?;
     let word = token(&node, OUTPUT_KW).or_else(|| token(&node, RETURN_KW))?;
-    let free = |name: &&str| {
-        !at.program.has_value(name) && at.program.block(name).is_none() && at.program.import(name).is_none()
-    };
+    let free = |name: &&str| !at.program.is_taken(name);
     let name = ["result", "answer", "final_result"].into_iter().find(free)?;
     Some(Fix::replace(
         format!("Write `output {name} = …`"),
@@ -305,7 +300,7 @@ fn name_output(at: &At<'_>, range: TextRange) -> Option<Fix> {
 /// The result of a block that needs nothing.
 fn call_for_value(at: &At<'_>, range: TextRange) -> Option<Fix> {
     let name = at.slice(range);
-    let block = at.program.block(name)?;
+    let block = at.program.block(&crate::Name::find(name)?)?;
     at.node(range.start(), &[NAME_REF])
         .filter(|it| it.text_range() == range && block.params.is_empty())?;
     Some(Fix::replace(

@@ -72,7 +72,7 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
         SyntaxErrorKind::SessionWithoutPrompt {
             word,
             name: Some(name),
-        } if at.program.agent(name).is_some() => {
+        } if crate::Name::find(name).is_some_and(|it| at.program.agent(&it).is_some()) => {
             let colon = TextRange::empty(range.start() + TextSize::of(*word));
             Some(Fix::replace(format!("Write `{word}: {name}`"), colon, ":"))
         }

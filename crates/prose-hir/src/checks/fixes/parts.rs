@@ -141,7 +141,8 @@ fn arguments(at: &At<'_>, range: TextRange) -> Vec<Fix> {
     let Some(call) = at.node(range.start(), &[DO_CALL_EXPR, CALL_EXPR]) else {
         return Vec::new();
     };
-    let block = child(&call, NAME_REF).and_then(|it| at.program.block(&it.text().to_string()));
+    let name = child(&call, NAME_REF).and_then(|it| crate::Name::find(&it.text().to_string()));
+    let block = name.as_ref().and_then(|it| at.program.block(it));
     let Some(block) = block else {
         return Vec::new();
     };
