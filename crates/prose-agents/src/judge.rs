@@ -69,6 +69,11 @@ pub trait InputSource: Send + Sync {
 pub trait IssueObserver: Send + Sync {
     /// One effect was issued.
     fn issued(&self, issued: &Issued, content: &dyn Content) -> Result<(), Failure>;
+
+    /// How long an effect that is no session takes in virtual time, in milliseconds.
+    fn delay_ms(&self, _effect: &EffectId) -> u64 {
+        0
+    }
 }
 
 /// Whether a decision is an answer to what was asked: a choice is answered by one of its labels, a condition

@@ -77,6 +77,8 @@ pub struct SessionRule {
     pub delay_ms: Option<u64>,
     /// What it uses.
     pub tokens: Option<TokenSpec>,
+    /// What a persistent agent remembers after it; made up where absent.
+    pub memory: Option<String>,
 }
 
 /// What a matched session does.
@@ -104,6 +106,7 @@ struct RawSessionRule {
     fail: Option<FailSpec>,
     delay_ms: Option<u64>,
     tokens: Option<TokenSpec>,
+    memory: Option<String>,
 }
 
 impl TryFrom<RawSessionRule> for SessionRule {
@@ -127,6 +130,7 @@ impl TryFrom<RawSessionRule> for SessionRule {
             answer,
             delay_ms: raw.delay_ms,
             tokens: raw.tokens,
+            memory: raw.memory,
         })
     }
 }
@@ -236,6 +240,11 @@ pub struct VerdictRule {
     /// number of the question among those that match, in issue order. Truth values; the words `yes`, `no`, `unsure`,
     /// `no-progress`; labels for a choice; any value for a judged one.
     pub answers: Vec<Value>,
+    /// Matches only the n-th question, from 1, of those that match the condition, in issue order. The position in
+    /// `answers` then counts for nothing: the first is given.
+    pub nth: Option<u64>,
+    /// How long the judge takes, in milliseconds of virtual time.
+    pub delay_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -243,6 +252,8 @@ pub struct VerdictRule {
 struct RawVerdictRule {
     condition: Option<Pattern>,
     answers: Vec<Plain>,
+    nth: Option<u64>,
+    delay_ms: Option<u64>,
 }
 
 impl TryFrom<RawVerdictRule> for VerdictRule {
@@ -251,35 +262,114 @@ impl TryFrom<RawVerdictRule> for VerdictRule {
         if raw.answers.is_empty() {
             return Err("`answers` needs at least one answer".to_owned());
         }
+        if raw.nth == Some(0) {
+            return Err("`nth` counts from 1".to_owned());
+        }
         Ok(VerdictRule {
             condition: raw.condition,
             answers: raw.answers.into_iter().map(|a| a.0).collect(),
+            nth: raw.nth,
+            delay_ms: raw.delay_ms,
         })
     }
 }
 
 /// `[[input]]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "RawInputRule")]
 pub struct InputRule {
     /// Matches the input's name.
     pub name: Option<String>,
     /// Searched in the prompt.
     pub prompt: Option<Pattern>,
+    /// Matches only the n-th input, from 1, of those that match the other keys, in issue order.
+    pub nth: Option<u64>,
+    /// How long the answer takes, in milliseconds of virtual time.
+    pub delay_ms: Option<u64>,
     /// The answer.
-    #[serde(deserialize_with = "plain_value")]
     pub value: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawInputRule {
+    name: Option<String>,
+    prompt: Option<Pattern>,
+    nth: Option<u64>,
+    delay_ms: Option<u64>,
+    value: Option<Plain>,
+    json: Option<String>,
+}
+
+impl TryFrom<RawInputRule> for InputRule {
+    type Error = String;
+    fn try_from(raw: RawInputRule) -> Result<Self, String> {
+        if raw.nth == Some(0) {
+            return Err("`nth` counts from 1".to_owned());
+        }
+        Ok(InputRule {
+            name: raw.name,
+            prompt: raw.prompt,
+            nth: raw.nth,
+            delay_ms: raw.delay_ms,
+            value: written_value(raw.value, raw.json)?,
+        })
+    }
 }
 
 /// `[[decode]]`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "RawDecodeRule")]
 pub struct DecodeRule {
     /// Searched in the content.
     pub text: Option<Pattern>,
+    /// Matches only what is wanted as `list`, `record`, `number` or `bool`.
+    pub wanted: Option<String>,
+    /// How long it takes, in milliseconds of virtual time.
+    pub delay_ms: Option<u64>,
     /// What it decodes to.
-    #[serde(deserialize_with = "plain_value")]
     pub value: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDecodeRule {
+    text: Option<Pattern>,
+    #[serde(rename = "as")]
+    wanted: Option<String>,
+    delay_ms: Option<u64>,
+    value: Option<Plain>,
+    json: Option<String>,
+}
+
+impl TryFrom<RawDecodeRule> for DecodeRule {
+    type Error = String;
+    fn try_from(raw: RawDecodeRule) -> Result<Self, String> {
+        const WORDS: [&str; 4] = ["list", "record", "number", "bool"];
+        if let Some(word) = &raw.wanted
+            && !WORDS.contains(&word.as_str())
+        {
+            return Err(format!("`as` is one of {}", WORDS.join(", ")));
+        }
+        Ok(DecodeRule {
+            text: raw.text,
+            wanted: raw.wanted,
+            delay_ms: raw.delay_ms,
+            value: written_value(raw.value, raw.json)?,
+        })
+    }
+}
+
+/// `value`, or `json` for what TOML can't write: a null.
+fn written_value(value: Option<Plain>, json: Option<String>) -> Result<Value, String> {
+    match (value, json) {
+        (Some(Plain(value)), None) => Ok(value),
+        (None, Some(json)) => serde_json::from_str::<Plain>(&json)
+            .map(|plain| plain.0)
+            .map_err(|error| format!("`json` is no JSON: {error}")),
+        (None, None) => Err("missing field `value`".to_owned()),
+        (Some(_), Some(_)) => Err("only one of `value` and `json` is possible".to_owned()),
+    }
 }
 
 /// A regular expression, compiled on load.

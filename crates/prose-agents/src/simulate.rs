@@ -38,8 +38,15 @@ struct State {
     session_counts: Vec<u64>,
     /// How many questions other than loop tests a verdict rule has answered so far.
     verdict_counts: Vec<usize>,
+    /// How many questions have matched the condition of a verdict rule so far, loop tests included.
+    question_counts: Vec<u64>,
+    /// How many inputs have matched the other keys of an input rule so far.
+    input_counts: Vec<u64>,
     sessions: HashMap<EffectId, SessionPlan>,
     verdicts: HashMap<EffectId, Result<Decision, String>>,
+    inputs: HashMap<EffectId, Option<Value>>,
+    /// How long what is no session takes, where a rule says so.
+    delays: HashMap<EffectId, u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,6 +54,7 @@ struct SessionPlan {
     answer: Result<String, Failure>,
     delay: Duration,
     usage: Usage,
+    memory: Option<String>,
 }
 
 impl Simulate {
@@ -64,6 +72,8 @@ impl Simulate {
         let state = State {
             session_counts: vec![0; mock.sessions.len()],
             verdict_counts: vec![0; mock.verdicts.len()],
+            question_counts: vec![0; mock.verdicts.len()],
+            input_counts: vec![0; mock.inputs.len()],
             ..State::default()
         };
         Simulate {
@@ -134,6 +144,7 @@ impl Simulate {
             answer,
             delay: Duration::from_millis(delay),
             usage,
+            memory: chosen.and_then(|rule| rule.memory.clone()),
         }
     }
 
@@ -160,23 +171,39 @@ impl Simulate {
     fn plan_verdict(
         &self,
         state: &mut State,
+        effect: &EffectId,
         request: &JudgeRequest,
         text: &str,
     ) -> Result<Decision, String> {
-        let rule = self.mock.verdicts.iter().position(|rule| {
-            rule.condition
+        let mut chosen = None;
+        for (index, rule) in self.mock.verdicts.iter().enumerate() {
+            if !rule
+                .condition
                 .as_ref()
                 .is_none_or(|pattern| pattern.matches(text))
-        });
-        let Some(index) = rule else {
+            {
+                continue;
+            }
+            let count = &mut state.question_counts[index];
+            *count += 1;
+            if chosen.is_none() && rule.nth.is_none_or(|nth| nth == *count) {
+                chosen = Some(index);
+            }
+        }
+        let Some(index) = chosen else {
             return if self.strict {
                 Err(format!("no recorded answer for **{}**", one_line(text)))
             } else {
                 Ok(unmatched_verdict(&request.ask, text))
             };
         };
-        let answers = &self.mock.verdicts[index].answers;
+        let rule = &self.mock.verdicts[index];
+        if let Some(delay) = rule.delay_ms {
+            state.delays.insert(effect.clone(), delay);
+        }
+        let answers = &rule.answers;
         let at = match request.ask {
+            _ if rule.nth.is_some() => 0,
             Ask::Loop { test, .. } => test as usize,
             _ => {
                 let count = &mut state.verdict_counts[index];
@@ -277,6 +304,7 @@ fn decision(ask: &Ask, answer: &Value) -> Result<Decision, String> {
                 .ok_or_else(|| format!("`{word}` is none of the options {}", options.join(", ")))
         }
         Ask::Question => match word {
+            None if question(answer).is_some() => Ok(question(answer).unwrap_or(Decision::Unsure)),
             Some(word) => Ok(Decision::Question {
                 prompt: word,
                 options: Vec::new(),
@@ -300,7 +328,73 @@ fn decision(ask: &Ask, answer: &Value) -> Result<Decision, String> {
     }
 }
 
+/// A question with its choices: `{ question = "…", options = ["…"] }`.
+fn question(answer: &Value) -> Option<Decision> {
+    let Value::Record(entries) = answer else {
+        return None;
+    };
+    let text = |value: &Value| match value {
+        Value::Text(text) => text.as_inline().map(|text| text.into_owned()),
+        _ => None,
+    };
+    let options = match entries.get("options") {
+        Some(Value::List(items)) => items.iter().map(text).collect::<Option<_>>()?,
+        Some(_) => return None,
+        None => Vec::new(),
+    };
+    Some(Decision::Question {
+        prompt: text(entries.get("question")?)?,
+        options,
+    })
+}
+
+/// The word for what content is wanted as.
+fn wanted(target: &DecodeTarget) -> &'static str {
+    match target {
+        DecodeTarget::List => "list",
+        DecodeTarget::Record(_) => "record",
+        DecodeTarget::Number => "number",
+        DecodeTarget::Bool | DecodeTarget::Equals(_) | DecodeTarget::IsEmpty => "bool",
+        DecodeTarget::Json | DecodeTarget::Memory(_) => "text",
+    }
+}
+
+impl Simulate {
+    /// The rule that answers an input, whatever number it is.
+    fn plan_input(&self, state: &mut State, effect: &EffectId, request: &InputRequest, prompt: &str) {
+        let mut chosen = None;
+        for (rule, count) in self.mock.inputs.iter().zip(&mut state.input_counts) {
+            let matches = rule.name.as_deref().is_none_or(|name| request.name == name)
+                && rule.prompt.as_ref().is_none_or(|pattern| pattern.matches(prompt));
+            if !matches {
+                continue;
+            }
+            *count += 1;
+            if chosen.is_none() && rule.nth.is_none_or(|nth| nth == *count) {
+                chosen = Some(rule);
+            }
+        }
+        if let Some(delay) = chosen.and_then(|rule| rule.delay_ms) {
+            state.delays.insert(effect.clone(), delay);
+        }
+        let value = chosen.map(|rule| rule.value.clone());
+        state.inputs.insert(effect.clone(), value);
+    }
+
+    /// The rule that reads content.
+    fn decode_rule(&self, text: &str, target: &DecodeTarget) -> Option<&crate::DecodeRule> {
+        self.mock.decodes.iter().find(|rule| {
+            rule.text.as_ref().is_none_or(|pattern| pattern.matches(text))
+                && rule.wanted.as_deref().is_none_or(|word| word == wanted(target))
+        })
+    }
+}
+
 impl IssueObserver for Simulate {
+    fn delay_ms(&self, effect: &EffectId) -> u64 {
+        self.state().delays.get(effect).copied().unwrap_or(0)
+    }
+
     fn issued(&self, issued: &Issued, content: &dyn Content) -> Result<(), Failure> {
         match &issued.effect {
             Effect::Session(request) => {
@@ -312,10 +406,24 @@ impl IssueObserver for Simulate {
             Effect::Judge(request) => {
                 let text = content.read(&request.text)?;
                 let mut state = self.state();
-                let plan = self.plan_verdict(&mut state, request, &text);
+                let plan = self.plan_verdict(&mut state, &issued.id, request, &text);
                 state.verdicts.insert(issued.id.clone(), plan);
             }
-            Effect::Decode(_) | Effect::Input(_) | Effect::Sleep(_) | Effect::CancelScope(_) => {}
+            Effect::Input(request) => {
+                let prompt = content.read(&request.prompt)?;
+                let mut state = self.state();
+                self.plan_input(&mut state, &issued.id, request, &prompt);
+            }
+            Effect::Decode(request) if self.mock.decodes.iter().any(|rule| rule.delay_ms.is_some()) => {
+                let text = crate::plain_text(&request.value, content)?;
+                let delay = self
+                    .decode_rule(&text, &request.target)
+                    .and_then(|rule| rule.delay_ms);
+                if let Some(delay) = delay {
+                    self.state().delays.insert(issued.id.clone(), delay);
+                }
+            }
+            Effect::Decode(_) | Effect::Sleep(_) | Effect::CancelScope(_) => {}
         }
         Ok(())
     }
@@ -347,10 +455,17 @@ impl SessionBackend for Simulate {
         }
         let reply = plan.answer?;
         session.sink.update(SessionUpdate::Text(reply.clone()));
-        let memory = session
-            .memory
-            .as_ref()
-            .map(|memory| remember(memory, &session.request, &reply));
+        let memory = session.memory.as_ref().map(|memory| match plan.memory {
+            Some(text) => MemoryUpdate::Text {
+                segment: format!(
+                    "[simulated]\n\n- {}: {}\n",
+                    session.request.label,
+                    one_line(&reply)
+                ),
+                memory: text,
+            },
+            None => remember(memory, &session.request, &reply),
+        });
         Ok(SessionReply {
             body: ReplyBody::Text(reply),
             summary: None,
@@ -395,12 +510,7 @@ impl Judge for Simulate {
     }
 
     async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
-        let rule = self.mock.decodes.iter().find(|rule| {
-            rule.text
-                .as_ref()
-                .is_none_or(|pattern| pattern.matches(&input.text))
-        });
-        if let Some(rule) = rule {
+        if let Some(rule) = self.decode_rule(&input.text, &input.target) {
             return Ok(rule.value.clone());
         }
         if self.strict {
@@ -420,13 +530,20 @@ impl Judge for Simulate {
 
 #[async_trait]
 impl InputSource for Simulate {
-    async fn answer(&self, _: &EffectId, request: &InputRequest, prompt: &str) -> Option<Value> {
-        let rule = self.mock.inputs.iter().find(|rule| {
-            rule.name.as_deref().is_none_or(|name| request.name == name)
-                && rule.prompt.as_ref().is_none_or(|pattern| pattern.matches(prompt))
-        });
-        if let Some(rule) = rule {
-            return Some(rule.value.clone());
+    async fn answer(&self, effect: &EffectId, request: &InputRequest, prompt: &str) -> Option<Value> {
+        let planned = {
+            let mut state = self.state();
+            match state.inputs.get(effect).cloned() {
+                Some(planned) => planned,
+                // Nobody told of it before: it is planned now, and counts.
+                None => {
+                    self.plan_input(&mut state, effect, request, prompt);
+                    state.inputs.remove(effect).flatten()
+                }
+            }
+        };
+        if planned.is_some() {
+            return planned;
         }
         if self.mock.defaults.ask {
             return None;

@@ -45,7 +45,7 @@ fn an_unknown_key_is_an_error_with_its_line() {
     check_error(
         "[defaults]\nreply = \"r\"\n\n[[session]]\nagnet = \"x\"\n",
         expect![
-            "mock:5: unknown field `agnet`, expected one of `agent`, `binding`, `prompt`, `nth`, `reply`, `file`, `fail`, `delay_ms`, `tokens`"
+            "mock:5: unknown field `agnet`, expected one of `agent`, `binding`, `prompt`, `nth`, `reply`, `file`, `fail`, `delay_ms`, `tokens`, `memory`"
         ],
     );
     check_error(

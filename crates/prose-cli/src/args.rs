@@ -21,6 +21,8 @@ pub enum Command {
     Run(RunArgs),
     /// Continue a stopped or crashed run
     Resume(ResumeArgs),
+    /// List runs, or show one
+    Runs(RunsArgs),
     /// Report what is wrong with programs
     Check(CheckArgs),
     /// Print a program's canonical form
@@ -44,21 +46,9 @@ pub enum Command {
 pub struct RunArgs {
     /// The program: a local file
     pub target: String,
-    /// What runs the sessions; `simulate` needs no model
-    #[arg(long, value_name = "NAME")]
-    pub backend: Option<String>,
-    /// Answers for the backend `simulate`
-    #[arg(long, value_name = "FILE")]
-    pub mock: Option<PathBuf>,
-    /// Values for inputs: a JSON object
-    #[arg(long, value_name = "FILE.json")]
-    pub inputs: Option<PathBuf>,
-    /// Limit for one session, as 90s, 10m, 2h
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub timeout: Option<Duration>,
-    /// Simulated waits take real time
-    #[arg(long)]
-    pub realtime: bool,
+    /// Show what would run, with every prompt, and run nothing
+    #[arg(long, conflicts_with_all = ["record", "quiet"])]
+    pub dry_run: bool,
     /// Options shared with `resume`
     #[command(flatten)]
     pub common: CommonArgs,
@@ -67,7 +57,8 @@ pub struct RunArgs {
 /// `prose resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The run, as `20260115-143052-a7b3c9`
+    /// The run, as `20260115-143052-a7b3c9`; the beginning of its id, or `last` for the newest
+    #[arg(value_name = "ID")]
     pub run_id: String,
     /// Go on although the program's files have changed since; what was started is executed
     #[arg(long)]
@@ -80,18 +71,84 @@ pub struct ResumeArgs {
 /// Options of `run` and `resume`.
 #[derive(Debug, Args)]
 pub struct CommonArgs {
+    /// What runs the sessions; `simulate` needs no model
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+    /// Answers for the backends `simulate` and `replay`
+    #[arg(long, value_name = "FILE")]
+    pub mock: Option<PathBuf>,
     /// A value for an input; may be repeated
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
     pub input: Vec<(String, String)>,
+    /// Values for inputs: a JSON object
+    #[arg(long, value_name = "FILE.json")]
+    pub inputs: Option<PathBuf>,
     /// One event a line on stdout, and nothing else
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
     /// No progress, only the program's outputs
     #[arg(long, short)]
     pub quiet: bool,
+    /// Answer yes where a session asks for a permission that the program leaves to a person
+    #[arg(long, short)]
+    pub yes: bool,
     /// At most so many sessions at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_parallel: Option<u32>,
+    /// Limit for one session, as 90s, 10m, 2h
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Simulated waits take real time
+    #[arg(long)]
+    pub realtime: bool,
+    /// Write the answers to a mock file, which `replay` and `simulate` give again
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+/// `prose runs`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    /// One run
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    /// How to list them
+    #[arg(long, value_enum, default_value_t = RunsFormat::Text)]
+    pub format: RunsFormat,
+    /// At most so many, the newest first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
+}
+
+/// What `prose runs` does with one run.
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Show one run: what ran, how long, what it cost, what it came to
+    Show(ShowArgs),
+}
+
+/// `prose runs show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run's id, its beginning, or `last` for the newest
+    #[arg(value_name = "ID")]
+    pub run_id: String,
+    /// How to show it
+    #[arg(long, value_enum, default_value_t = RunsFormat::Text)]
+    pub format: RunsFormat,
+    /// Write a page about it that any browser shows, and that needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}
+
+/// Formats of `prose runs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunsFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
 }
 
 /// `prose check`.

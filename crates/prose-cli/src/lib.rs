@@ -22,6 +22,7 @@ pub fn prose() -> ExitCode {
     match cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Resume(args) => commands::run::resume(args),
+        Command::Runs(args) => commands::runs::runs(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Compile { file } => commands::compile::compile(&file),
         Command::Fmt(args) => commands::fmt::fmt(&args),

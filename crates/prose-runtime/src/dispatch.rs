@@ -216,9 +216,24 @@ impl Driver {
         self.spawn_background(issued, cancel, task);
         if self.capabilities.virtual_time {
             let result = self.run_to_end(&issued.id)?;
-            self.schedule(issued, result);
+            match (self.virtual_delay(issued), result) {
+                (0, result) => self.schedule(issued, result),
+                (_, TaskResult::Lost | TaskResult::NoAnswer) => {}
+                (delay, result) => {
+                    let due = self.recovered.due(&issued.id);
+                    let due = due.unwrap_or(self.timeline.now().unwrap_or(0).saturating_add(delay));
+                    let answer = Next::Answer(issued.id.clone(), result);
+                    self.timeline.push_at(due, issued.order, answer);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// How long the answer to what is no session takes in virtual time.
+    pub(crate) fn virtual_delay(&self, issued: &Issued) -> u64 {
+        let observer = self.backend.observer.as_ref();
+        observer.map_or(0, |observer| observer.delay_ms(&issued.id))
     }
 
     pub(crate) fn spawn_background(

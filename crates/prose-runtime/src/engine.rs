@@ -21,8 +21,8 @@ use crate::perform::{Msg, panic_message};
 use crate::publish::Publisher;
 use crate::questions::Questions;
 use crate::request::{
-    AnswerError, Attach, InputMode, Limits, ResumeRequest, RunError, RunRequest, RunResult, Signal,
-    WaitingInput,
+    AnswerError, Attach, InputMode, Limits, Overrides, ResumeRequest, RunError, RunRequest, RunResult,
+    Signal, WaitingInput,
 };
 
 /// The environment variable that aborts the process after so many journal records, for end-to-end tests of crashes.
@@ -174,12 +174,14 @@ impl Engine {
             inputs,
             accept_changed,
             backend,
+            overrides,
             attach,
         } = request;
         let origin = Origin::Resume {
             run_id,
             inputs,
             accept_changed,
+            overrides,
             backend: backend.map(Box::new),
         };
         self.launch(origin, attach).await
@@ -235,6 +237,7 @@ enum Origin {
         run_id: RunId,
         inputs: IndexMap<String, Value>,
         accept_changed: bool,
+        overrides: Overrides,
         backend: Option<Box<Backend>>,
     },
 }
@@ -249,15 +252,16 @@ fn run_thread(
     ready: oneshot::Sender<(RunControl, EventStream)>,
 ) -> Result<RunResult, RunError> {
     let resumed = matches!(origin, Origin::Resume { .. });
-    let (run, recovered, backend, inputs) = match origin {
+    let (run, recovered, backend, inputs, overrides) = match origin {
         Origin::New { new, backend } => {
             let run = Run::create(&config.project_root, *new, config.clock.clone(), &*config.ids)?;
-            (run, None, backend, IndexMap::new())
+            (run, None, backend, IndexMap::new(), Overrides::default())
         }
         Origin::Resume {
             run_id,
             inputs,
             accept_changed,
+            overrides,
             backend,
         } => {
             let (run, recovered) = open(config, &run_id, accept_changed)?;
@@ -267,7 +271,7 @@ fn run_thread(
                 None if ended => crate::no_backend::no_backend(&run.header.options.backend),
                 None => open_backend(config, &run, recovered.ended)?,
             };
-            (run, Some(recovered), backend, inputs)
+            (run, Some(recovered), backend, inputs, overrides)
         }
     };
 
@@ -306,7 +310,11 @@ fn run_thread(
     });
     let setup = Setup {
         limits: config.limits.clone(),
-        options: run.header.options.clone(),
+        options: prose_model::RunOptions {
+            max_parallel: overrides.max_parallel.or(run.header.options.max_parallel),
+            timeout_ms: overrides.timeout_ms.or(run.header.options.timeout_ms),
+            ..run.header.options.clone()
+        },
         project_root: config.project_root.clone(),
         roots: MemoryRoots {
             project_root: config.project_root.clone(),

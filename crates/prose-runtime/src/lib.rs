@@ -17,7 +17,9 @@ mod content;
 mod dispatch;
 mod driver;
 mod engine;
+mod history;
 mod log;
+mod nesting;
 mod no_backend;
 mod perform;
 mod publish;
@@ -31,9 +33,10 @@ mod timeline;
 pub use bus::{Backlog, EventStream, StreamItem};
 pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
 pub use log::Fault;
+pub use nesting::Nesting;
 pub use request::{
-    AnswerError, Attach, InputMode, Limits, PermissionProvider, ResumeRequest, RunError, RunRequest,
-    RunResult, Signal, WaitingInput, value_from_json,
+    AnswerError, Attach, InputMode, Limits, Overrides, PermissionProvider, ResumeRequest, RunError,
+    RunRequest, RunResult, Signal, WaitingInput, value_from_json,
 };
 
 /// Backends as front ends need them: finding one by name, mock files, permission questions, prompts for a dry run.
@@ -47,8 +50,14 @@ pub mod backends {
 
 /// Runs on disk as front ends need them.
 pub mod runs {
+    pub use crate::history::record::{Recording, record};
+    pub use crate::history::report::{
+        Attempt, BindingLine, ErrorLine, Flow, InputLine, Line, LineKind, LineState, RunReport, Shown,
+        VerdictLine, state_word,
+    };
+    pub use crate::history::{History, Location, PastEffect, PastEvent, history, location, now_ms};
     pub use prose_state::{
-        BindingFile, Bindings, RunDir, RunState, RunSummary, StateError, ValueStore, list_runs, read_journal,
-        run_summary,
+        BindingFile, Bindings, RunDir, RunState, RunSummary, StateError, StoredRun, ValueStore, find_run,
+        list_runs, parse_ms, read_journal, read_run, run_summary,
     };
 }

@@ -21,7 +21,7 @@ use crate::request::RunError;
 pub(crate) struct RecoveredEffects {
     issued: HashMap<EffectId, RecordedIssue>,
     started: HashMap<EffectId, StartedBefore>,
-    /// When a sleep is over, in virtual time.
+    /// When a sleep is over, or another effect that takes its time, in virtual time.
     sleeps: HashMap<EffectId, u64>,
     /// Deadlines that were on the clock, with the scope's issue order.
     deadlines: HashMap<EffectId, (u64, Option<u64>)>,
@@ -158,7 +158,15 @@ impl Driver {
                         .insert(issued.id.clone(), (issued.order, due));
                 }
             }
-            _ => {}
+            Effect::Judge(_) | Effect::Decode(_) | Effect::Input(_) => {
+                let delay = self.virtual_delay(issued);
+                if let Some(now) = self.timeline.now().filter(|_| delay > 0) {
+                    self.recovered
+                        .sleeps
+                        .insert(issued.id.clone(), now.saturating_add(delay));
+                }
+            }
+            Effect::Session(_) => {}
         }
     }
 

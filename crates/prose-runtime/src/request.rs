@@ -45,8 +45,19 @@ pub struct ResumeRequest {
     pub accept_changed: bool,
     /// Who runs sessions and decides; none: the one that the run was started with, opened by name.
     pub backend: Option<Backend>,
+    /// What is to be otherwise than the run was started with, for this process.
+    pub overrides: Overrides,
     /// Everything about this process that a resume does not keep.
     pub attach: Attach,
+}
+
+/// Options of a resume that replace those of the run, for one process; none: as the run was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overrides {
+    /// At most so many sessions at once.
+    pub max_parallel: Option<u32>,
+    /// Total time for one session, in milliseconds.
+    pub timeout_ms: Option<u64>,
 }
 
 /// How this process takes part in a run.
@@ -179,6 +190,11 @@ impl RunResult {
             .transpose()
     }
 
+    /// Whether the program came to nothing: it bound no output, and its value is null.
+    pub fn has_no_value(&self) -> bool {
+        self.outputs.is_empty() && matches!(self.result, None | Some(Value::Null))
+    }
+
     /// A value of this run as plain JSON.
     pub fn to_json(&self, value: &Value) -> Result<serde_json::Value, RunError> {
         plain_json(value, &self.content).map_err(|failure| RunError::Content(failure.message))
@@ -193,6 +209,12 @@ impl RunResult {
     pub fn content(&self) -> &dyn Content {
         &self.content
     }
+}
+
+/// An error of the operating system on a file.
+pub(crate) fn as_io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError {
+    let path = path.to_owned();
+    move |source| RunError::State(StateError::Io { action, path, source })
 }
 
 /// Plain JSON as a value.

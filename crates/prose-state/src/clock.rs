@@ -96,7 +96,7 @@ pub fn format_seconds(ms: i64) -> String {
 }
 
 /// Milliseconds since the Unix epoch of an RFC 3339 time.
-pub(crate) fn parse_ms(text: &str) -> Option<i64> {
+pub fn parse_ms(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(|ts| ts.as_millisecond())
 }
 

@@ -33,6 +33,28 @@ pub enum StateError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// No run of the project is meant by what was given.
+    #[error("no run begins with `{wanted}`; `prose runs` lists those of {}", root.display())]
+    UnknownRun {
+        /// What was given.
+        wanted: String,
+        /// The project root.
+        root: PathBuf,
+    },
+    /// The project has no runs.
+    #[error("there are no runs below {} yet", root.display())]
+    NoRuns {
+        /// The project root.
+        root: PathBuf,
+    },
+    /// Several runs begin alike.
+    #[error("`{wanted}` may mean {}; give more of the id", candidates.join(", "))]
+    AmbiguousRun {
+        /// What was given.
+        wanted: String,
+        /// Some that it may mean, the newest first.
+        candidates: Vec<String>,
+    },
     /// The run stopped before its first record: nothing ran and nothing can be resumed.
     #[error("run {} never started: its journal has no header", path.display())]
     NoHeader {

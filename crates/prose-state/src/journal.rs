@@ -228,8 +228,51 @@ pub fn read_journal(path: &Path) -> Result<JournalContent> {
     decode(path, &bytes)
 }
 
+/// Reads what can be trusted of a journal: the records before the first damaged one, and what is wrong with that. For
+/// looking only; a run goes on from a whole journal.
+pub fn read_intact(path: &Path) -> Result<(JournalContent, Option<StateError>)> {
+    let bytes = std::fs::read(path).map_err(io("read", path))?;
+    let mut records = Vec::new();
+    match decode_into(path, &bytes, &mut records) {
+        Ok((torn, intact)) => Ok((
+            JournalContent {
+                records,
+                torn,
+                intact,
+            },
+            None,
+        )),
+        Err(error) => {
+            let intact = match &error {
+                StateError::JournalDamaged { offset, .. } => *offset,
+                _ => 0,
+            };
+            let content = JournalContent {
+                records,
+                torn: None,
+                intact,
+            };
+            Ok((content, Some(error)))
+        }
+    }
+}
+
 fn decode(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
-    let mut records: Vec<JournalRecord> = Vec::new();
+    let mut records = Vec::new();
+    let (torn, intact) = decode_into(path, bytes, &mut records)?;
+    Ok(JournalContent {
+        records,
+        torn,
+        intact,
+    })
+}
+
+/// Decodes records in order; also where it fails, those before are in `records`.
+fn decode_into(
+    path: &Path,
+    bytes: &[u8],
+    records: &mut Vec<JournalRecord>,
+) -> Result<(Option<TornTail>, u64)> {
     let mut offset = 0;
     while offset < bytes.len() {
         let rest = &bytes[offset..];
@@ -250,11 +293,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
                     offset: offset as u64,
                     len: rest.len() as u64,
                 };
-                return Ok(JournalContent {
-                    records,
-                    torn: Some(torn),
-                    intact: offset as u64,
-                });
+                return Ok((Some(torn), offset as u64));
             }
             Err(damage) => {
                 let (path, offset) = (path.to_owned(), offset as u64);
@@ -268,11 +307,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
         }
         offset += end;
     }
-    Ok(JournalContent {
-        records,
-        torn: None,
-        intact: bytes.len() as u64,
-    })
+    Ok((None, bytes.len() as u64))
 }
 
 fn decode_line(line: &[u8], expected: u64) -> std::result::Result<JournalRecord, Damage> {

@@ -26,19 +26,21 @@ mod references;
 mod run;
 mod trace;
 mod values;
+mod view;
 
 pub use binding::{BindingFile, Bindings, Staged, binding_file_name, parse_staged};
 pub use clock::{
-    Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds,
+    Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds, parse_ms,
 };
 pub use error::{Damage, StateError};
-pub use journal::{Journal, JournalContent, TornTail, read_journal};
+pub use journal::{Journal, JournalContent, TornTail, read_intact, read_journal};
 pub use layout::{ProgramDir, RunDir, RunLock, lock_owner, safe_file_name};
 pub use memory::{AgentMemory, MemoryLock, MemoryRoots};
 pub use program::snippet;
 pub use projection::StateProjection;
 pub use run::{NewRun, PendingEffect, Recovered, Run, RunState, RunSummary, list_runs, run_summary};
 pub use values::{ValueStore, digest_of, summarize};
+pub use view::{StoredRun, find_run, read_run};
 
 /// What every fallible function here returns.
 pub type Result<T> = std::result::Result<T, StateError>;

@@ -112,6 +112,8 @@ pub struct RunSummary {
     pub sessions: u32,
     /// What all outcomes cost.
     pub usage: Usage,
+    /// How long processes worked on it, in milliseconds: the time between them doesn't count.
+    pub active_ms: u64,
 }
 
 /// How a run stands, seen from outside.
@@ -297,6 +299,7 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         sessions_done: 0,
         sessions: 0,
         usage: Usage::default(),
+        active_ms: 0,
     };
     let journal = dir.journal();
     if !journal.exists() && !dir.values().exists() {
@@ -307,6 +310,9 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
     let content = match read_journal(&journal) {
         Ok(content) if !content.records.is_empty() => content,
         Err(error) if journal.exists() => {
+            if let Ok((content, _)) = crate::journal::read_intact(&journal) {
+                tally(&mut summary, &content.records);
+            }
             summary.state = RunState::Unreadable {
                 reason: error.to_string(),
             };
@@ -328,8 +334,21 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
             return summary;
         }
     };
+    tally(&mut summary, &content.records);
+    summary.state = match (owner, ended(&content.records)) {
+        (_, Some(status)) => RunState::Ended { status },
+        (Some(pid), None) => RunState::Running { pid },
+        (None, None) => RunState::Ended {
+            status: RunStatus::Interrupted,
+        },
+    };
+    summary
+}
+
+/// Counts what the records tell.
+fn tally(summary: &mut RunSummary, records: &[JournalRecord]) {
     let mut sessions = std::collections::HashSet::new();
-    for record in &content.records {
+    for record in records {
         summary.updated = Some(record.ts.clone());
         match &record.body {
             RecordBody::Header(header) => {
@@ -347,14 +366,29 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
             _ => {}
         }
     }
-    summary.state = match (owner, ended(&content.records)) {
-        (_, Some(status)) => RunState::Ended { status },
-        (Some(pid), None) => RunState::Running { pid },
-        (None, None) => RunState::Ended {
-            status: RunStatus::Interrupted,
-        },
-    };
-    summary
+    summary.active_ms = active_ms(records);
+}
+
+/// The time from each lease to the last record under it, in milliseconds.
+pub(crate) fn active_ms(records: &[JournalRecord]) -> u64 {
+    let mut total = 0;
+    let mut span: Option<(i64, i64)> = None;
+    for record in records {
+        let Some(at) = crate::clock::parse_ms(&record.ts) else {
+            continue;
+        };
+        match (&record.body, &mut span) {
+            (RecordBody::Header(_), None) => span = Some((at, at)),
+            (RecordBody::Lease { lease, .. }, Some((from, to))) if *lease > 1 => {
+                total += to.saturating_sub(*from);
+                span = Some((at, at));
+            }
+            (_, Some((_, to))) => *to = at.max(*to),
+            (_, None) => span = Some((at, at)),
+        }
+    }
+    let last = span.map_or(0, |(from, to)| to.saturating_sub(from));
+    u64::try_from(total + last).unwrap_or(0)
 }
 
 /// Says which value is lost, where it was needed.
@@ -460,7 +494,7 @@ fn usage(outcome: &Outcome) -> Usage {
     }
 }
 
-fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
+pub(crate) fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
     let path = dir.bundle();
     let bytes = std::fs::read(&path).map_err(io("read", &path))?;
     let bad = |reason: String| StateError::BundleDamaged {

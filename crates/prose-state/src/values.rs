@@ -28,6 +28,11 @@ impl ValueStore {
         Ok(ValueStore { dir: dir.to_owned() })
     }
 
+    /// The store in a folder for reading only: nothing is created.
+    pub fn at(dir: &Path) -> ValueStore {
+        ValueStore { dir: dir.to_owned() }
+    }
+
     /// Stores content and returns its name. When this returns the content is on disk. The same content is stored once.
     pub fn put(&self, content: &[u8]) -> Result<Digest> {
         let digest = digest_of(content);

@@ -6,6 +6,7 @@ pub mod explain;
 pub mod fmt;
 pub mod lsp;
 pub mod run;
+pub mod runs;
 
 use std::fs;
 use std::io::{self, Write};
@@ -85,6 +86,14 @@ fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
         }
     }
     programs
+}
+
+/// Writes a file, whether it is there or not.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    if path.exists() {
+        return replace(path, text);
+    }
+    fs::write(path, text)
 }
 
 /// Puts a new text in a file's place in one step, so that nobody ever reads half of it. A link stays one: the file it leads to is

@@ -1,16 +1,18 @@
 //! `prose run` and `prose resume`.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use prose_model::codes::Severity;
-use prose_model::{Bundle, RunOptions, RunStatus};
+use prose_model::{Bundle, EffectId, RunOptions, RunStatus};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
-use prose_runtime::backends::{BackendSettings, MockFile, MockSource};
+use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
+use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
 use prose_runtime::{
-    Attach, Engine, InputMode, ResumeRequest, RunError, RunHandle, RunRequest, RunResult, StreamItem,
-    value_from_json,
+    Attach, Engine, InputMode, Overrides, PermissionProvider, ResumeRequest, RunError, RunHandle, RunRequest,
+    RunResult, StreamItem, value_from_json,
 };
 
 use super::check::{configured, project, render_all};
@@ -34,31 +36,109 @@ pub fn run(args: RunArgs) -> Exit {
 
 /// Continues a run.
 pub fn resume(args: ResumeArgs) -> Exit {
-    let (root, _config) = match project(Path::new(".")) {
-        Ok(project) => project,
-        Err(message) => return fail(&message),
+    match prepare_resume(&args) {
+        Ok((engine, request)) => drive(&args.common, async move {
+            engine.resume(request).await.map_err(|error| match error {
+                RunError::ProgramChanged { .. } => {
+                    RunError::Engine(format!("{error}\n  to accept that: add --accept-changes"))
+                }
+                error => error,
+            })
+        }),
+        Err(message) => fail(&message),
+    }
+}
+
+/// From arguments to a request; errors are messages.
+fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> {
+    let common = &args.common;
+    let (root, _config) = project(Path::new("."))?;
+    check_record(common)?;
+    let dir = find_run(&root, &args.run_id).map_err(|error| error.to_string())?;
+    let summary = run_summary(&dir);
+    let engine = Engine::new(&root);
+    if let RunState::Ended { status } = &summary.state
+        && matches!(
+            status,
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled
+        )
+    {
+        let given = if common.input.is_empty() && common.inputs.is_none() {
+            ""
+        } else {
+            " The values given for inputs are not used."
+        };
+        say(&format!(
+            "note: run {} is over ({}): nothing is run again; this is what it came to.{given}\n",
+            summary.id,
+            state_word(&summary.state),
+        ));
+    }
+    let mock = mock_file(common)?;
+    if mock.is_some()
+        && common.backend.is_none()
+        && !matches!(summary.backend.as_str(), "simulate" | "replay")
+    {
+        return Err(format!(
+            "the run was started on `{}`, which takes no mock file; to go on with made-up answers: add --backend simulate",
+            summary.backend
+        ));
+    }
+    // Without any of these the run goes on as it was started, with the mock file that it keeps.
+    let backend = if common.backend.is_some() || mock.is_some() || common.realtime {
+        let kept = engine
+            .header(&summary.id)
+            .map_err(|error| error.to_string())?
+            .options;
+        let same = common.backend.as_ref().is_none_or(|name| *name == kept.backend);
+        let settings = BackendSettings {
+            name: Some(common.backend.clone().unwrap_or(kept.backend)),
+            mock: match mock {
+                Some(mock) => Some(MockSource::Path(mock)),
+                None => kept.mock_text.filter(|_| same).map(MockSource::Text),
+            },
+            realtime: common.realtime,
+        };
+        Some(engine.backend(&settings).map_err(|error| error.to_string())?)
+    } else {
+        None
     };
-    let engine = Engine::new(root);
     let request = ResumeRequest {
-        run_id: args.run_id.as_str().into(),
-        inputs: args
-            .common
-            .input
-            .iter()
-            .map(|(k, v)| (k.clone(), prose_model::Value::text(v.as_str())))
-            .collect(),
+        run_id: summary.id,
+        inputs: given_inputs(common)?,
         accept_changed: args.accept_changes,
-        backend: None,
-        attach: attach(&args.common),
+        backend,
+        overrides: Overrides {
+            max_parallel: common.max_parallel,
+            timeout_ms: common.timeout.map(millis),
+        },
+        attach: attach(common),
     };
-    drive(&args.common, async move {
-        engine.resume(request).await.map_err(|error| match error {
-            RunError::ProgramChanged { .. } => {
-                RunError::Engine(format!("{error}\n  to accept that: add --accept-changes"))
-            }
-            error => error,
-        })
-    })
+    Ok((engine, request))
+}
+
+fn millis(limit: Duration) -> u64 {
+    u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The mock file that was named, which has to be there.
+fn mock_file(common: &CommonArgs) -> Result<Option<PathBuf>, String> {
+    match &common.mock {
+        Some(mock) if !mock.is_file() => Err(format!("there is no mock file {}", mock.display())),
+        mock => Ok(mock.clone()),
+    }
+}
+
+/// Whether the record can be written is known before anything costs money.
+fn check_record(common: &CommonArgs) -> Result<(), String> {
+    let Some(path) = &common.record else { return Ok(()) };
+    if path.is_dir() {
+        return Err(format!("--record {} is a folder; name a file", path.display()));
+    }
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) if !parent.is_dir() => Err(format!("--record: there is no folder {}", parent.display())),
+        _ => Ok(()),
+    }
 }
 
 /// From arguments to a request; errors are messages.
@@ -75,29 +155,25 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     let (root, config) = project(&path)?;
     let loaded = prose_project::load(&path, &root).map_err(|error| error.to_string())?;
     let bundle = runnable(&loaded, &config)?;
-    let inputs = inputs(args, &bundle)?;
+    let inputs = inputs(&args.common, &bundle)?;
     if let Some(state) = config.run.state.filter(|state| *state != StateKind::Filesystem) {
         return Err(format!(
             "runs can't keep their state in `{state}` yet, only in `filesystem`"
         ));
     }
-    let mock = match &args.mock {
-        Some(mock) if !mock.is_file() => return Err(format!("there is no mock file {}", mock.display())),
-        Some(mock) => Some(mock.clone()),
-        None => MockFile::beside(&path),
-    };
+    check_record(&args.common)?;
+    let mock = mock_file(&args.common)?.or_else(|| MockFile::beside(&path));
     let engine = Engine::new(&root);
     let settings = BackendSettings {
-        name: args.backend.clone().or_else(|| config.run.backend.clone()),
+        name: args.common.backend.clone().or_else(|| config.run.backend.clone()),
         mock: mock.clone().map(MockSource::Path),
-        realtime: args.realtime,
+        realtime: args.common.realtime,
     };
     let backend = engine.backend(&settings).map_err(|error| error.to_string())?;
-    let millis = |limit: Duration| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let options = RunOptions {
         mock: mock.map(|mock| mock.to_string_lossy().into_owned()),
         max_parallel: args.common.max_parallel.or(config.run.max_parallel),
-        timeout_ms: args.timeout.or(config.run.timeout).map(millis),
+        timeout_ms: args.common.timeout.or(config.run.timeout).map(millis),
         budget_usd: config.run.budget_usd,
         ..RunOptions::default()
     };
@@ -145,10 +221,10 @@ fn runnable(loaded: &Loaded, config: &Config) -> Result<std::sync::Arc<Bundle>, 
     }
 }
 
-/// Values from `--inputs` and `--input`; the latter win. A name that the program doesn't have is an error.
-fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
+/// Values from `--inputs` and `--input`; the latter win.
+fn given_inputs(common: &CommonArgs) -> Result<Inputs, String> {
     let mut inputs = Inputs::new();
-    if let Some(path) = &args.inputs {
+    if let Some(path) = &common.inputs {
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("can't read {}: {error}", path.display()))?;
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text)
@@ -159,9 +235,15 @@ fn inputs(args: &RunArgs, bundle: &Bundle) -> Result<Inputs, String> {
                 .map(|(name, value)| (name, value_from_json(value))),
         );
     }
-    for (name, value) in &args.common.input {
+    for (name, value) in &common.input {
         inputs.insert(name.clone(), prose_model::Value::text(value.as_str()));
     }
+    Ok(inputs)
+}
+
+/// The values that were given. A name that the program doesn't have is an error.
+fn inputs(common: &CommonArgs, bundle: &Bundle) -> Result<Inputs, String> {
+    let inputs = given_inputs(common)?;
     let known: Vec<&str> = match bundle.programs.get(bundle.entry) {
         Some(program) => program.inputs.iter().map(|input| input.name.as_str()).collect(),
         None => Vec::new(),
@@ -183,7 +265,18 @@ fn attach(common: &CommonArgs) -> Attach {
     let ask = !common.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     Attach {
         inputs: if ask { InputMode::Ask } else { InputMode::Never },
+        permissions: common.yes.then(|| Arc::new(Yes) as Arc<dyn PermissionProvider>),
         ..Attach::default()
+    }
+}
+
+/// Grants what the program leaves to a person.
+struct Yes;
+
+#[async_trait::async_trait]
+impl PermissionProvider for Yes {
+    async fn ask(&self, _: &EffectId, _: PermissionQuestion) -> PermissionAnswer {
+        PermissionAnswer::Allow
     }
 }
 
@@ -296,12 +389,34 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
     if let View::Tree(tree, screen) = &mut view {
         let _ = screen.draw(tree);
     }
-    match handle.join().await {
+    let exit = match handle.join().await {
         Ok(result) => finish(common, &result),
         Err(error) => {
             fail(&error.to_string());
             Exit::Failed
         }
+    };
+    if let Some(path) = &common.record {
+        write_record(control.dir(), path);
+    }
+    exit
+}
+
+/// Writes the mock file; that it can't be written doesn't change how the run ended.
+fn write_record(dir: &Path, path: &Path) {
+    let recorded = RunDir::at(dir)
+        .map_err(RunError::from)
+        .and_then(|dir| record(&history(&dir), path));
+    match recorded {
+        Ok(problems) => {
+            for problem in problems {
+                say(&format!("warning: {}: {problem}\n", path.display()));
+            }
+        }
+        Err(error) => say(&format!(
+            "error: the record was not written: {error}\n  to try again: prose resume {} --record FILE\n",
+            dir.file_name().unwrap_or_default().to_string_lossy()
+        )),
     }
 }
 
@@ -310,6 +425,8 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
     let mut written = Exit::Ok;
     if !common.json {
         match result.output_text() {
+            // Nothing is no empty line.
+            Ok(Some(text)) if text.is_empty() && result.has_no_value() => {}
             Ok(Some(text)) => {
                 written = out(|stdout| {
                     stdout.write_all(text.as_bytes())?;
@@ -344,7 +461,11 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
                     input.prompt.trim_end(),
                     choices(input)
                 ));
-                command.push_str(&format!(" --input {}=…", input.name));
+                let answer = input.options.first().map_or("…", String::as_str);
+                command.push_str(&format!(
+                    " --input {}",
+                    shell_word(&format!("{}={answer}", input.name))
+                ));
             }
             say(&format!("{text}to answer: {command}\n"));
             Exit::Waiting
@@ -357,6 +478,16 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
             ));
             Exit::Cancelled
         }
+    }
+}
+
+/// A word as a shell takes it whole.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '=' | '.' | '/' | '…');
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -2,4 +2,6 @@
 
 pub mod diagnostics;
 pub mod lines;
+pub mod report;
+pub mod text;
 pub mod tree;

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crossterm::style::Stylize;
 use crossterm::{cursor, queue, terminal};
-use prose_model::{ConstructKind, End, Event, FrameKind, RunEvent, Usage};
+use prose_model::{ConstructKind, EffectId, End, Event, FrameKind, Place, RunEvent, Usage};
+use prose_runtime::Nesting;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::lines::{
@@ -27,8 +28,6 @@ enum State {
 #[derive(Debug)]
 struct Item {
     depth: usize,
-    /// Place in the run: an item lies under the open container whose path is the longest prefix of its own.
-    path: String,
     text: String,
     note: String,
     state: State,
@@ -44,7 +43,7 @@ struct Item {
 pub struct Tree {
     items: Vec<Item>,
     by_key: HashMap<String, usize>,
-    open: Vec<usize>,
+    nesting: Nesting<usize>,
     /// Roots not yet flushed.
     roots: Vec<usize>,
     /// Lines that belong above the tree: warnings, notices.
@@ -105,7 +104,7 @@ impl Tree {
                     text.push_str(&format!("  attempt {attempt}/{max_attempts}"));
                 }
                 self.sessions_running += 1;
-                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+                self.start(effect.to_string(), at, text, false, State::Running);
             }
             Event::SessionFinished {
                 effect,
@@ -142,7 +141,7 @@ impl Tree {
             }
             Event::JudgeStarted { at, effect, text } => {
                 let text = format!("judge  **{}**", one_line(text, 60));
-                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+                self.start(effect.to_string(), at, text, false, State::Running);
             }
             Event::JudgeFinished { effect, end, verdict } => {
                 if let (Some(item), Some(verdict)) = (self.item(effect.as_str()), verdict) {
@@ -158,12 +157,12 @@ impl Tree {
                 ..
             } => {
                 let text = format!("input  {name}: {}", one_line(prompt, 60));
-                self.start(effect.to_string(), at.path.as_str(), text, false, State::Asking);
+                self.start(effect.to_string(), at, text, false, State::Asking);
             }
             Event::InputFinished { effect, end } => self.end(effect.as_str(), *end),
             Event::SleepStarted { at, effect, ms } => {
                 let text = format!("wait   {}", duration(*ms));
-                self.start(effect.to_string(), at.path.as_str(), text, false, State::Running);
+                self.start(effect.to_string(), at, text, false, State::Running);
             }
             Event::SleepFinished { effect, end } => self.end(effect.as_str(), *end),
             Event::FrameStarted {
@@ -178,21 +177,19 @@ impl Tree {
                     FrameKind::Program => format!("{name}()"),
                     FrameKind::Iteration | FrameKind::Item => format!("{name} #{frame}"),
                 };
-                self.start(
-                    format!("frame {frame}"),
-                    at.path.as_str(),
-                    text,
-                    true,
-                    State::Running,
-                );
+                let (item, depth) = self.start(format!("frame {frame}"), at, text, true, State::Running);
+                self.nesting.open_frame(*frame, item, depth);
             }
-            Event::FrameFinished { frame, end } => self.end(&format!("frame {frame}"), *end),
+            Event::FrameFinished { frame, end } => {
+                self.nesting.close_frame(*frame);
+                self.end(&format!("frame {frame}"), *end);
+            }
             Event::ConstructStarted {
+                at,
                 construct,
                 kind,
                 total,
                 condition,
-                ..
             } => {
                 // An `if` or `try` alone says nothing a reader of the tree wants to know.
                 if matches!(kind, ConstructKind::If | ConstructKind::Try) {
@@ -200,27 +197,26 @@ impl Tree {
                 }
                 let subject = construct_subject(*kind, *total, condition.as_deref());
                 let text = format!("{}  {subject}", construct_word(*kind));
-                self.start(
-                    construct.to_string(),
-                    construct.as_str(),
-                    text,
-                    true,
-                    State::Running,
-                );
+                let (item, depth) = self.start(construct_key(construct), at, text, true, State::Running);
+                self.nesting
+                    .open_construct(construct.as_str(), at.path.as_str(), item, depth);
             }
             Event::PartStarted {
                 construct,
                 index,
                 label,
             } => {
-                if let Some(item) = self.item(construct.as_str()) {
+                if let Some(item) = self.item(&construct_key(construct)) {
                     item.note = match label {
                         Some(label) => label.clone(),
                         None => format!("{}", index + 1),
                     };
                 }
             }
-            Event::ConstructFinished { construct, end } => self.end(construct.as_str(), *end),
+            Event::ConstructFinished { construct, end } => {
+                self.nesting.close_construct(construct.as_str());
+                self.end(&construct_key(construct), *end);
+            }
             Event::Warning { code, message, .. } => {
                 self.above
                     .push(format!("warning[{code}]: {}", one_line(message, 300)));
@@ -252,18 +248,20 @@ impl Tree {
         self.by_key.get(key).map(|&at| &mut self.items[at])
     }
 
-    fn start(&mut self, key: String, path: &str, text: String, container: bool, state: State) {
-        let parent = self
-            .open
-            .iter()
-            .copied()
-            .filter(|&at| path.len() > self.items[at].path.len() && path.starts_with(&self.items[at].path))
-            .max_by_key(|&at| self.items[at].path.len());
-        let depth = parent.map_or(0, |at| self.items[at].depth + 1);
-        let at = self.items.len();
+    /// Begins an item and returns it with its depth.
+    fn start(
+        &mut self,
+        key: String,
+        at: &Place,
+        text: String,
+        container: bool,
+        state: State,
+    ) -> (usize, usize) {
+        let around = self.nesting.around(at.execution_id, at.path.as_str());
+        let depth = around.map_or(0, |(_, depth)| depth + 1);
+        let item = self.items.len();
         self.items.push(Item {
             depth,
-            path: path.to_owned(),
             text,
             note: String::new(),
             state,
@@ -273,14 +271,12 @@ impl Tree {
             children: Vec::new(),
             container,
         });
-        match parent {
-            Some(parent) => self.items[parent].children.push(at),
-            None => self.roots.push(at),
+        match around {
+            Some((parent, _)) => self.items[parent].children.push(item),
+            None => self.roots.push(item),
         }
-        if container {
-            self.open.push(at);
-        }
-        self.by_key.insert(key, at);
+        self.by_key.insert(key, item);
+        (item, depth)
     }
 
     fn end(&mut self, key: &str, end: End) {
@@ -288,7 +284,6 @@ impl Tree {
         let item = &mut self.items[at];
         item.state = State::Ended(end);
         item.took = item.started.elapsed();
-        self.open.retain(|&open| open != at);
     }
 
     fn end_all(&mut self) {
@@ -298,7 +293,7 @@ impl Tree {
                 item.took = item.started.elapsed();
             }
         }
-        self.open.clear();
+        self.nesting.clear();
         self.by_key.clear();
     }
 
@@ -315,7 +310,7 @@ impl Tree {
         }
         if self.roots.is_empty() && self.by_key.is_empty() {
             self.items.clear();
-            self.open.clear();
+            self.nesting.clear();
         }
         lines
     }
@@ -365,6 +360,11 @@ impl Tree {
         let body = cut(&body, room);
         format!("{indent}{mark} {body}{}", tail.dark_grey())
     }
+}
+
+/// A choice and its question are at the same place.
+fn construct_key(construct: &EffectId) -> String {
+    format!("construct {construct}")
 }
 
 /// Cuts text to a number of terminal columns.
@@ -444,7 +444,7 @@ impl<W: Write> Screen<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prose_model::{BindingRef, Order, Place, SourceRange};
+    use prose_model::{BindingRef, Order, SourceRange};
 
     fn event(event: Event) -> RunEvent {
         RunEvent {

@@ -104,6 +104,7 @@ impl Engine for Runtime {
                 inputs: Default::default(),
                 accept_changed,
                 backend: None,
+                overrides: Default::default(),
                 attach,
             };
             let handle = engine

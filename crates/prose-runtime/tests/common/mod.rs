@@ -98,6 +98,7 @@ pub fn resume_request(run_id: &RunId) -> ResumeRequest {
         inputs: IndexMap::new(),
         accept_changed: false,
         backend: None,
+        overrides: Default::default(),
         attach: Attach::default(),
     }
 }

@@ -1,0 +1,130 @@
+//! Looking at a run without taking it up: nothing on disk changes, and damage is told rather than refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use prose_model::{Bundle, Header, JournalRecord, RecordBody, RunId};
+
+use crate::journal::read_intact;
+use crate::run::read_bundle;
+use crate::{Result, RunDir, RunSummary, StateError, ValueStore, run_summary};
+
+/// What is on disk of a run, as far as it can be read.
+#[derive(Debug, Clone)]
+pub struct StoredRun {
+    /// Its directory.
+    pub dir: RunDir,
+    /// How it stands.
+    pub summary: RunSummary,
+    /// Its fixed facts.
+    pub header: Option<Header>,
+    /// What it executes.
+    pub bundle: Option<Arc<Bundle>>,
+    /// The records before the first damaged one.
+    pub records: Vec<JournalRecord>,
+    /// Its values.
+    pub values: ValueStore,
+    /// What is damaged or missing, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// The run that a person means: a whole id, the beginning of one if only one run has it, or `last` for the newest.
+///
+/// # Errors
+/// [`StateError::UnknownRun`], [`StateError::AmbiguousRun`], [`StateError::NoRuns`]; that the runs can't be listed.
+pub fn find_run(project_root: &Path, wanted: &str) -> Result<RunDir> {
+    let exact = RunDir::find(project_root, &RunId::from(wanted));
+    if let Ok(dir) = exact
+        && !wanted.is_empty()
+    {
+        return Ok(dir);
+    }
+    let mut ids = run_ids(project_root)?;
+    // Ids begin with the time.
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    let root = project_root.to_owned();
+    if ids.is_empty() {
+        return Err(StateError::NoRuns { root });
+    }
+    if wanted == "last" {
+        return RunDir::find(project_root, &RunId::from(ids.swap_remove(0)));
+    }
+    let mut found: Vec<String> = ids
+        .into_iter()
+        .filter(|id| !wanted.is_empty() && id.starts_with(wanted))
+        .collect();
+    match found.len() {
+        0 => Err(StateError::UnknownRun {
+            wanted: wanted.to_owned(),
+            root,
+        }),
+        1 => RunDir::find(project_root, &RunId::from(found.swap_remove(0))),
+        _ => {
+            found.truncate(5);
+            Err(StateError::AmbiguousRun {
+                wanted: wanted.to_owned(),
+                candidates: found,
+            })
+        }
+    }
+}
+
+fn run_ids(project_root: &Path) -> Result<Vec<String>> {
+    let runs = RunDir::runs(project_root);
+    let entries = match std::fs::read_dir(&runs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(crate::error::io("read", runs)(error)),
+    };
+    Ok(entries
+        .filter_map(std::result::Result::ok)
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect())
+}
+
+/// Reads all that can be read of a run; changes nothing, also while the run goes on.
+pub fn read_run(dir: &RunDir) -> StoredRun {
+    let summary = run_summary(dir);
+    let mut problems = Vec::new();
+    let mut records = Vec::new();
+    match read_intact(&dir.journal()) {
+        Ok((content, damage)) => {
+            if let Some(damage) = damage {
+                problems.push(format!(
+                    "the journal is damaged: {damage}; what follows is not shown"
+                ));
+            }
+            // While a process writes, its last record may be there in part.
+            let running = matches!(summary.state, crate::RunState::Running { .. });
+            if let Some(torn) = content.torn.filter(|_| !running) {
+                problems.push(format!(
+                    "the journal's last record (line {}, at byte {}) was cut when the process stopped; resuming removes it",
+                    torn.line, torn.offset
+                ));
+            }
+            records = content.records;
+        }
+        Err(error) => problems.push(error.to_string()),
+    }
+    let header = match records.first().map(|record| &record.body) {
+        Some(RecordBody::Header(header)) => Some((**header).clone()),
+        _ => None,
+    };
+    let bundle = header.as_ref().and_then(|header| match read_bundle(dir, header) {
+        Ok(bundle) => Some(bundle),
+        Err(error) => {
+            problems.push(format!("what the run executes can't be read: {error}"));
+            None
+        }
+    });
+    StoredRun {
+        dir: dir.clone(),
+        values: ValueStore::at(&dir.values()),
+        summary,
+        header,
+        bundle,
+        records,
+        problems,
+    }
+}
