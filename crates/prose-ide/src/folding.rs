@@ -1,7 +1,7 @@
 //! What can be folded: constructs, lists, texts of several lines, comments, `use` statements.
 
 use prose_hir::{FileId, RootDatabase};
-use prose_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, TextRange, WalkEvent};
+use prose_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, TextRange};
 
 use crate::tree;
 use crate::types::{Fold, FoldKind};
@@ -43,11 +43,7 @@ struct Folds<'a> {
 
 impl Folds<'_> {
     fn collect(&mut self, piece: &tree::Piece) {
-        let mut walk = piece.root.preorder_with_tokens();
-        while let Some(event) = walk.next() {
-            let WalkEvent::Enter(element) = event else {
-                continue;
-            };
+        for element in piece.root.descendants_with_tokens() {
             let range = piece.up(element.text_range());
             match element {
                 NodeOrToken::Token(token) => match token.kind() {
