@@ -16,6 +16,7 @@ mod db;
 mod diagnostic;
 pub mod hir;
 mod inputs;
+mod labels;
 mod lower;
 mod name;
 pub mod paths;

@@ -130,6 +130,8 @@ pub enum RefKind {
     Assign,
     /// A skill or permission list names it; a plain word unless something declares it.
     Word,
+    /// It selects a parameter, input or output of what is called: `f(topic: x)`, `r.verdict`.
+    Label,
 }
 
 /// A declaration.

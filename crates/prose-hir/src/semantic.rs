@@ -10,7 +10,7 @@ use crate::resolve::{Binding, Resolved, Resolver, Slot};
 use crate::scopes::{DefKind, FrameKind, RefKind, Scopes};
 use crate::symbols::{ProgramScope, Site};
 use crate::view::Names;
-use crate::{Chunk, Db, FileId, FileState, RootDatabase, SourceFile, chunk_at, queries};
+use crate::{Chunk, Db, FileId, FileState, RootDatabase, SourceFile, chunk_at, labels, queries};
 
 /// A declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,10 +205,18 @@ fn name_in(db: &dyn Db, view: &View, local: TextSize) -> Option<NameUse> {
             definition,
         });
     }
-    let def = scopes
-        .defs
-        .iter()
-        .position(|it| it.kind != DefKind::Implicit && it.range.contains_inclusive(local))?;
+    let defs = &mut scopes.defs.iter();
+    let def = defs.position(|it| it.kind != DefKind::Implicit && it.range.contains_inclusive(local));
+    let Some(def) = def else {
+        let (key, site) = labels::at(db, view.file, view.chunk, local)?;
+        return Some(NameUse {
+            name: key.name,
+            range: key.range + view.start,
+            role: Some(RefKind::Label),
+            binding: Binding::Sure,
+            definition: definition_of(db, site),
+        });
+    };
     let it = scopes.def(def as u32);
     Some(NameUse {
         name: it.name,
@@ -309,6 +317,16 @@ pub fn references(db: &RootDatabase, of: &Definition) -> Vec<Reference> {
     for file in files {
         for view in views(db, file) {
             collect(db, &view, of, &mut out);
+        }
+    }
+    for (file, chunk, range) in labels::of(db, &of.slot, of.kind, &of.name, of.site) {
+        let at = queries::positions(db, file).get(&chunk).copied();
+        if let Some(start) = at.and_then(|at| file.starts(db).get(at as usize).copied()) {
+            out.push(Reference {
+                file: file.id(db),
+                range: range + start,
+                role: Some(RefKind::Label),
+            });
         }
     }
     out.sort_by_key(|it| (it.file, it.range.start(), it.range.end(), it.role));

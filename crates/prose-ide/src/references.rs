@@ -113,6 +113,59 @@ mod tests {
     }
 
     #[test]
+    fn parameters_by_name() {
+        check(
+            "block f(topic):\n  session \"{topic}\"\ndo f(to$0pic: 1)\nblock g(topic):\n  do f(topic: topic)\n",
+            true,
+            expect![[r#"
+                /main.prose:1:9
+                /main.prose:2:13
+                /main.prose:3:6
+                /main.prose:5:8"#]],
+        );
+        check(
+            "#- /main.prose\nuse \"lib.prose\"\ndo f(x: 1)\ndo g(x: 1)\n#- /lib.prose\nblock f($0x):\n  do f(x: x)\nblock g(x):\n  session \"{x}\"\n",
+            true,
+            expect![[r#"
+                /main.prose:2:6
+                /lib.prose:1:9
+                /lib.prose:2:8
+                /lib.prose:2:11"#]],
+        );
+    }
+
+    #[test]
+    fn inputs_and_outputs_of_programs() {
+        let fixture = "#- /main.prose\nuse \"lib.prose\" as lib\nlet r = lib(topic: 1)\nsession \"{r.found}\"\nlet { found } = r\nlet direct = lib(topic: 2).found\nlet other = { topic: 3, found: 4 }.found\n#- /lib.prose\ninput topic: \"?\"\nlet x = session \"{topic}\"\noutput found = x\n";
+        check(
+            &fixture.replacen("topic: 1", "$0topic: 1", 1),
+            true,
+            expect![[r#"
+            /main.prose:2:13
+            /main.prose:5:18
+            /lib.prose:1:7
+            /lib.prose:2:19"#]],
+        );
+        check(
+            &fixture.replacen("{r.found", "{r.$0found", 1),
+            true,
+            expect![[r#"
+            /main.prose:3:13
+            /main.prose:4:7
+            /main.prose:5:28
+            /lib.prose:3:8"#]],
+        );
+        check(
+            &fixture.replace("output found", "output f$0ound"),
+            false,
+            expect![[r#"
+            /main.prose:3:13
+            /main.prose:4:7
+            /main.prose:5:28"#]],
+        );
+    }
+
+    #[test]
     fn nothing_there() {
         check("session \"$0x\"\n", true, expect![""]);
     }

@@ -30,7 +30,7 @@ pub(super) fn check(ctx: &mut Context<'_>) {
             RefKind::Assign => assign(ctx, used, resolved),
             RefKind::Insert => insert(ctx, used, &resolved),
             RefKind::Value => value(ctx, used, &resolved),
-            RefKind::Bare | RefKind::Word => {}
+            RefKind::Bare | RefKind::Word | RefKind::Label => {}
         }
     }
 }
