@@ -43,5 +43,6 @@ pub use resolve::Binding;
 pub use scopes::{DefKind, RefKind};
 pub use semantic::{
     Definition, NameUse, NamedRange, ProgramContract, Reference, VisibleName, block_params, contract,
-    definitions, name_at, names_in, program_file, references, resolve_at, scope_at, use_targets, used_file,
+    definitions, name_at, names_in, program_file, references, resolve_at, scope_at, sees, use_targets,
+    used_file,
 };

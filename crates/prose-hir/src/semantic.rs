@@ -509,6 +509,13 @@ pub fn use_targets(db: &dyn Db, file: SourceFile) -> Vec<String> {
     out
 }
 
+/// Whether a file uses another, directly or through others, so that it sees what that one declares.
+pub fn sees(db: &dyn Db, file: SourceFile, other: SourceFile) -> bool {
+    let scope = queries::program_scope(db, file);
+    let directly = || file.uses(db).iter().any(|it| it.1 == Some(other));
+    file == other || scope.used.contains(&other) || directly()
+}
+
 /// The file that a `use` target leads to, when it is known and has a text.
 pub fn used_file(db: &dyn Db, file: SourceFile, target: &str) -> Option<SourceFile> {
     let found = file.uses(db).iter().find(|it| it.0 == target)?.1?;

@@ -21,6 +21,7 @@ mod hover;
 mod markdown;
 mod names;
 mod references;
+mod rename;
 mod selection_ranges;
 mod semantic_tokens;
 mod tree;
@@ -41,6 +42,7 @@ pub use prose_hir::{Change, Diagnostic, FileContent, FileId, Fix, Resolutions, T
 pub use prose_model::Bundle;
 pub use prose_model::codes::Severity;
 pub use prose_syntax::{LineCol, LineIndex, TextRange, TextSize};
+pub use rename::RenameError;
 pub use salsa::Cancelled;
 pub use types::*;
 
@@ -181,6 +183,23 @@ impl Analysis {
     /// How a range of a file is to be coloured, in order; all of it when no range is given.
     pub fn semantic_tokens(&self, file: FileId, range: Option<TextRange>) -> Cancellable<Vec<SemanticToken>> {
         self.with(|db| semantic_tokens::semantic_tokens(db, file, range))
+    }
+
+    /// What would be renamed at a place: where its name stands, and the name.
+    pub fn prepare_rename(
+        &self,
+        position: FilePosition,
+    ) -> Cancellable<Result<RangeInfo<String>, RenameError>> {
+        self.with(|db| rename::prepare(db, position))
+    }
+
+    /// The edits that rename what the name under the cursor stands for.
+    pub fn rename(
+        &self,
+        position: FilePosition,
+        new_name: &str,
+    ) -> Cancellable<Result<SourceChange, RenameError>> {
+        self.with(|db| rename::rename(db, position, new_name))
     }
 
     /// The declarations of a file as a tree.

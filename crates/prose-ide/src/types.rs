@@ -338,3 +338,10 @@ pub enum TokenKind {
     /// A value that is a word, such as a model.
     Value,
 }
+
+/// Edits of several files that belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceChange {
+    /// For each file disjoint edits in the order of the text.
+    pub edits: std::collections::BTreeMap<FileId, Vec<TextEdit>>,
+}
