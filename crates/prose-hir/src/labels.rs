@@ -190,9 +190,10 @@ fn selecting(
         // Blocks are seen under their own names.
         let sees = file == own || scope.used.contains(&own);
         let symbols = queries::file_symbols(db, own);
-        return sees
-            .then(|| symbols.blocks.keys().cloned().collect())
-            .unwrap_or_default();
+        return match sees {
+            true => symbols.blocks.keys().cloned().collect(),
+            false => FxHashSet::default(),
+        };
     }
     let imports = scope.own.imports.iter();
     let mut names: FxHashSet<Name> = imports
