@@ -13,6 +13,8 @@ use crate::machine;
 const STILL: &str = "session \"Wait\"\n";
 /// Edits sent in one go while memory is watched.
 const BATCH: usize = 20;
+/// A moment in which nobody types, before memory is looked at.
+const REST: Duration = Duration::from_secs(2);
 /// Keystrokes before anything is counted.
 const WARM_UP: usize = 30;
 
@@ -81,7 +83,7 @@ pub struct Outcome {
     pub opened: Duration,
     /// Keystrokes of each kind, then all of them, then the request that does nothing.
     pub times: Vec<Times>,
-    /// Memory of the server in bytes: idle, with the document, after the edits.
+    /// Memory of the server in bytes, each time after a rest: idle, with the document, after the edits.
     pub resident: [u64; 3],
     /// How many edits those were.
     pub edits: usize,
@@ -105,10 +107,11 @@ pub fn measure(server: &Path, options: Options) -> io::Result<Outcome> {
         client: &mut client,
     };
     session.open(&session.still.clone(), STILL)?;
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(REST);
     let idle = machine::resident(session.client.id());
     let opened = session.open(&session.typed.uri.clone(), &text)?;
     session.nothing()?;
+    std::thread::sleep(REST);
     let full = machine::resident(session.client.id());
 
     let mut times = Vec::new();
@@ -124,6 +127,7 @@ pub fn measure(server: &Path, options: Options) -> io::Result<Outcome> {
     times.push(of("all keystrokes", all, cpu));
     times.push(of("a request that does nothing", nothing, Duration::ZERO));
     session.edit_often(&text, options.edits)?;
+    std::thread::sleep(REST);
     let after = machine::resident(session.client.id());
     Ok(Outcome {
         lines: text.lines().count(),
@@ -257,20 +261,28 @@ impl Session<'_> {
         })
     }
 
-    /// Many edits in prompts all over the document, as in a long day.
+    /// Many edits in prompts all over the document, as in a long day. The document stays a program without errors and of
+    /// nearly the same length: what the server remembers of texts that are gone is what can grow.
     fn edit_often(&mut self, text: &str, count: usize) -> io::Result<()> {
         let prompts: Vec<(usize, usize)> = text
             .lines()
             .enumerate()
-            .filter_map(|(line, it)| Some((line, it.find("prompt: \"")? + "prompt: \"".len())))
+            .filter_map(|(line, it)| {
+                let at = it.find("prompt: \"")? + "prompt: \"".len();
+                // In front of two more quotes it would end the text.
+                (!it[at..].starts_with('"')).then_some((line, at))
+            })
             .collect();
+        let mut written = vec![0; prompts.len()];
         for index in 0..count {
-            let Some(at) = prompts.get(index * 7919 % prompts.len().max(1)) else {
+            let number = index * 7919 % prompts.len().max(1);
+            let Some(at) = prompts.get(number) else {
                 return Ok(());
             };
             // Each text is another one than ever before.
             let word = format!("{index} ");
-            self.edit(*at, 0, &word)?;
+            self.edit(*at, written[number], &word)?;
+            written[number] = word.len();
             if index % BATCH == BATCH - 1 || index + 1 == count {
                 self.diagnosed()?;
                 self.nothing()?;

@@ -7,6 +7,7 @@
 pub mod args;
 pub mod commands;
 mod logging;
+mod memory;
 pub mod render;
 
 use std::process::ExitCode;

@@ -41,7 +41,7 @@ impl ParsedChunk {
 }
 
 /// The tree of a chunk, for whoever asks about the text itself.
-#[salsa::tracked(lru = 128)]
+#[salsa::tracked(lru = 32)]
 pub fn parse(db: &dyn Db, chunk: Chunk) -> ParsedChunk {
     ParsedChunk(Arc::new(prose_syntax::parse(chunk.text(db))))
 }
@@ -50,7 +50,7 @@ pub fn parse(db: &dyn Db, chunk: Chunk) -> ParsedChunk {
 ///
 /// Does not ask for [`parse`]: a whole file's trees would stay until the next change, and a tree is several times as large as
 /// what is read from it.
-#[salsa::tracked(lru = 512)]
+#[salsa::tracked(lru = 64)]
 pub fn body(db: &dyn Db, chunk: Chunk) -> Arc<ChunkBody> {
     let text = chunk.text(db);
     if let Some(read) = text.take_read() {

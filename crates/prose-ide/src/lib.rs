@@ -68,6 +68,12 @@ impl AnalysisHost {
         self.db.apply_change(change);
     }
 
+    /// Lets go of what is quickly computed again: after a file was opened, that is what was read of all its chunks, the most
+    /// of what is in memory. The rule of [`apply_change`](Self::apply_change) holds.
+    pub fn rest(&mut self) {
+        self.db.trigger_lru_eviction();
+    }
+
     /// A snapshot for one request. Cheap.
     pub fn analysis(&self) -> Analysis {
         Analysis { db: self.db.clone() }

@@ -9,7 +9,7 @@ use std::io;
 
 use futures::StreamExt;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio_util::bytes::{Buf, Bytes, BytesMut};
 use tokio_util::codec::{Decoder, FramedRead};
@@ -19,6 +19,9 @@ const MAX_HEADER: usize = 8 * 1024;
 
 /// The name every frame has to carry; also what re-synchronisation looks for.
 const CONTENT_LENGTH: &[u8] = b"content-length:";
+
+/// Bytes that are read at once; a pipe holds no more.
+const PIECE: usize = 64 * 1024;
 
 /// The largest message whose room in the input buffer is kept.
 const KEPT: usize = 256 * 1024;
@@ -438,23 +441,35 @@ fn header(body: &[u8]) -> String {
 /// Client → server: forwards well-formed frames to `server` until the input ends, and sends an error reply for
 /// every other one through `replies`.
 pub(crate) async fn pump_in(
-    stdin: impl AsyncRead + Unpin,
+    mut stdin: impl AsyncRead + Unpin,
     mut server: impl AsyncWrite + Unpin,
     replies: Replies,
     max_message: usize,
 ) -> io::Result<()> {
-    let mut frames = FramedRead::new(stdin, FrameDecoder::new(max_message));
-    while let Some(frame) = frames.next().await {
-        match frame? {
-            Frame::Message(body) => {
-                // Apart, so that a long message is not copied.
-                server.write_all(header(&body).as_bytes()).await?;
-                server.write_all(&body).await?;
-                server.flush().await?;
-            }
-            Frame::Malformed { reply } => {
-                tracing::warn!(%reply, "malformed message skipped");
-                replies.send(&reply);
+    let mut decoder = FrameDecoder::new(max_message);
+    let mut src = BytesMut::new();
+    // Read in pieces: whoever reads standard input keeps a buffer as large as the largest piece that was asked for.
+    let mut piece = vec![0; PIECE];
+    let mut open = true;
+    while open {
+        let len = stdin.read(&mut piece).await?;
+        src.extend_from_slice(&piece[..len]);
+        open = len > 0;
+        while let Some(frame) = match open {
+            true => decoder.decode(&mut src)?,
+            false => decoder.decode_eof(&mut src)?,
+        } {
+            match frame {
+                Frame::Message(body) => {
+                    // Apart, so that a long message is not copied.
+                    server.write_all(header(&body).as_bytes()).await?;
+                    server.write_all(&body).await?;
+                    server.flush().await?;
+                }
+                Frame::Malformed { reply } => {
+                    tracing::warn!(%reply, "malformed message skipped");
+                    replies.send(&reply);
+                }
             }
         }
     }

@@ -11,9 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 use prose_ide::{Analysis, AnalysisHost, Cancellable, Change, FileContent, FileId};
@@ -28,6 +29,9 @@ use crate::project::Project;
 use crate::session::Session;
 use crate::settings::{Lint, Settings};
 use crate::watchdog::Watchdog;
+
+/// Nobody types so slowly, and nobody notices work that is done after it.
+const PAUSE: Duration = Duration::from_millis(700);
 
 /// Everything that can happen to the main loop.
 pub(crate) enum Event {
@@ -212,6 +216,8 @@ pub(crate) struct Setup {
     pub(crate) events: Receiver<Event>,
     /// For the workers, which report through the same channel.
     pub(crate) sender: Sender<Event>,
+    /// See [`crate::Config::at_rest`].
+    pub(crate) at_rest: fn(),
     /// Called when a turn panicked; the loop is over then.
     pub(crate) on_panic: Box<dyn FnOnce(String) + Send>,
 }
@@ -236,6 +242,7 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 outbox,
                 events,
                 sender: _,
+                at_rest,
                 on_panic,
             } = setup;
             let mut watchdog = Watchdog::start();
@@ -252,6 +259,8 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 misplaced: BTreeSet::new(),
                 shown: BTreeMap::new(),
                 targets: BTreeMap::new(),
+                at_rest,
+                tired: false,
                 revision: 0,
                 undiagnosed: false,
                 published: BTreeMap::new(),
@@ -356,6 +365,9 @@ struct Loop {
     shown: BTreeMap<FileId, String>,
     /// The `use` targets that were last looked for, of files that have any.
     targets: BTreeMap<FileId, Vec<String>>,
+    at_rest: fn(),
+    /// There was work since the last rest.
+    tired: bool,
     /// Counts the writes to the database; diagnostics of an older one are stale.
     revision: u64,
     /// The database changed since diagnostics were last asked for.
@@ -380,9 +392,9 @@ impl Loop {
                 Ok(event) => event,
                 Err(TryRecvError::Empty) => {
                     watchdog.turn("settle", || self.settle());
-                    match events.recv() {
-                        Ok(event) => event,
-                        Err(_) => return,
+                    match self.next(events, watchdog) {
+                        Some(event) => event,
+                        None => return,
                     }
                 }
                 Err(TryRecvError::Disconnected) => return,
@@ -394,7 +406,30 @@ impl Loop {
         }
     }
 
+    /// Waits for the next event; rests when none comes for a while. `None` when none can come any more.
+    fn next(&mut self, events: &Receiver<Event>, watchdog: &mut Watchdog) -> Option<Event> {
+        if self.tired {
+            match events.recv_timeout(PAUSE) {
+                Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => watchdog.turn("rest", || self.rest()),
+            }
+        }
+        events.recv().ok()
+    }
+
+    /// Lets go of what can be computed again.
+    fn rest(&mut self) {
+        // A reader would be cancelled; when it is done, there is another pause.
+        if self.idle == self.workers {
+            self.tired = false;
+            self.host.rest();
+            (self.at_rest)();
+        }
+    }
+
     fn turn(&mut self, event: Event) {
+        self.tired = true;
         match event {
             Event::Initialized { session, settings } => {
                 self.project = Project::new(&session);

@@ -31,12 +31,15 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const PANICKED: i32 = 101;
 
 /// What the host program decides about a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Version reported in `initialize`.
     pub version: String,
     /// Longest message accepted from the client, in bytes.
     pub max_message: usize,
+    /// Called when there was nothing to do for a moment after some work and the server has let go of what it can: the
+    /// time to give memory back to the system. Runs on a thread of the server and holds up what comes next.
+    pub at_rest: fn(),
 }
 
 impl Default for Config {
@@ -45,6 +48,7 @@ impl Default for Config {
         Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             max_message: 64 * 1024 * 1024,
+            at_rest: || (),
         }
     }
 }
@@ -117,6 +121,7 @@ pub(crate) async fn serve_with(
         outbox: outbox.clone(),
         events: events_rx,
         sender: events.clone(),
+        at_rest: config.at_rest,
         on_panic: farewell(replies.clone(), phase.clone()),
     };
     if let Err(e) = main_loop::spawn(setup) {

@@ -2,9 +2,15 @@
 
 use super::{Exit, fail};
 use crate::args::LspArgs;
+use crate::memory;
 
 /// Serves until the client is done with us.
 pub fn lsp(_args: &LspArgs) -> Exit {
+    memory::set_up();
+    let config = prose_lsp::Config {
+        at_rest: memory::give_back,
+        ..prose_lsp::Config::default()
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -16,7 +22,7 @@ pub fn lsp(_args: &LspArgs) -> Exit {
     let code = runtime.block_on(prose_lsp::serve(
         tokio::io::stdin(),
         tokio::io::stdout(),
-        prose_lsp::Config::default(),
+        config,
         terminated(),
     ));
     // A thread that still reads standard input can't be stopped and must not hold the process.
