@@ -1,7 +1,7 @@
 //! Names that select something of what is called: `topic` in `do review(topic: x)` is the block's parameter or the program's
 //! input, `verdict` in `r.verdict` the output of the program whose result `r` holds.
 
-use prose_model::Name;
+use crate::name::Name;
 use prose_syntax::{TextRange, TextSize};
 use rustc_hash::FxHashSet;
 
@@ -56,7 +56,7 @@ impl Meanings<'_> {
 
     /// The file whose output a member of a variable's value is.
     fn held(&self, name: &Name) -> Option<SourceFile> {
-        let (_, target) = queries::held(self.db, self.file, name.clone()).as_ref()?;
+        let (_, target) = queries::held(self.db, self.file, *name).as_ref()?;
         crate::used_file(self.db, self.file, target)
     }
 
@@ -198,7 +198,7 @@ fn selecting(
     let imports = scope.own.imports.iter();
     let mut names: FxHashSet<Name> = imports
         .filter(|(_, it)| crate::used_file(db, file, &it.target) == Some(own))
-        .map(|(name, _)| name.clone())
+        .map(|(name, _)| *name)
         .collect();
     if is_output && !names.is_empty() {
         let variables = scope.own.held.keys();
@@ -280,20 +280,20 @@ fn arguments(callee: &Ident, by_do: bool, args: &[Argument], found: &mut dyn FnM
     for key in args.iter().filter_map(|it| it.name.as_ref()) {
         found(Label {
             key: key.clone(),
-            of: Selected::Argument(callee.name.clone(), by_do),
+            of: Selected::Argument(callee.name, by_do),
         });
     }
 }
 
 fn part(of: &Expr, key: &Ident, found: &mut dyn FnMut(Label)) {
     let of = match &of.kind {
-        ExprKind::Name(name) => Selected::Part(name.clone()),
+        ExprKind::Name(name) => Selected::Part(*name),
         ExprKind::DoCall {
             callee: Some(callee), ..
-        } => Selected::Result(callee.name.clone(), true),
+        } => Selected::Result(callee.name, true),
         ExprKind::Call {
             callee: Some(callee), ..
-        } => Selected::Result(callee.name.clone(), false),
+        } => Selected::Result(callee.name, false),
         _ => return,
     };
     found(Label { key: key.clone(), of });

@@ -1,10 +1,11 @@
 //! Where the name under the cursor is declared; also from inside `{…}` of texts, and from a `use` to its file.
 
-use prose_hir::RootDatabase;
+use prose_hir::{DefKind, RefKind, RootDatabase, SourceFile};
 use prose_syntax::TextRange;
+use prose_syntax::ast::{AstNode, Expr};
 
-use crate::types::{FilePosition, NavigationTarget, RangeInfo, SymbolKind};
-use crate::{names, tree};
+use crate::types::{FilePosition, FileRange, NavigationTarget, RangeInfo, SymbolKind};
+use crate::{describe, names, tree};
 
 pub(crate) fn goto_definition(
     db: &RootDatabase,
@@ -32,12 +33,118 @@ pub(crate) fn goto_definition(
     })
 }
 
+/// The agents of the sessions that a name is bound to.
+pub(crate) fn type_definition(
+    db: &RootDatabase,
+    position: FilePosition,
+) -> Option<RangeInfo<Vec<NavigationTarget>>> {
+    let source = tree::source(db, position.file)?;
+    let offset = tree::clamp(&source.text(db), position.offset);
+    let found = names::at(db, source, offset)?;
+    if found.definition.kind == DefKind::Agent {
+        return Some(RangeInfo {
+            range: found.range,
+            info: vec![names::target(&found.definition)],
+        });
+    }
+    let mut info: Vec<NavigationTarget> = Vec::new();
+    for place in prose_hir::references(db, &found.definition) {
+        if !matches!(place.role, None | Some(RefKind::Assign)) {
+            continue;
+        }
+        let bound = db
+            .source(place.file)
+            .and_then(|it| bound_agent(db, it, place.range));
+        info.extend(bound.filter(|it| !info.contains(it)));
+    }
+    (!info.is_empty()).then_some(RangeInfo {
+        range: found.range,
+        info,
+    })
+}
+
+/// The agent of the session that a declared name is bound to.
+fn bound_agent(db: &RootDatabase, source: SourceFile, name: TextRange) -> Option<NavigationTarget> {
+    let (piece, local) = tree::piece_at(db, source, name.start())?;
+    let token = tree::token_at(&piece.root, local)?;
+    let session = token.parent_ancestors().find_map(|node| {
+        let value = describe::value_of(&node).or_else(|| Expr::cast(node))?;
+        match value {
+            Expr::Session(it) => Some(it.agent()),
+            Expr::Resume(it) => Some(it.agent()),
+            _ => None,
+        }
+    })?;
+    let place = piece.up(session?.syntax().text_range()).start();
+    let agent = prose_hir::resolve_at(db, source, place)?;
+    (agent.kind == DefKind::Agent).then(|| names::target(&agent))
+}
+
+/// The sessions of an agent, the calls of a block or program.
+pub(crate) fn implementations(db: &RootDatabase, position: FilePosition) -> Vec<FileRange> {
+    let Some(source) = tree::source(db, position.file) else {
+        return Vec::new();
+    };
+    let offset = tree::clamp(&source.text(db), position.offset);
+    let Some(found) = names::at(db, source, offset) else {
+        return Vec::new();
+    };
+    let runs = |role: Option<RefKind>| {
+        matches!(
+            role,
+            Some(RefKind::Agent | RefKind::Resume | RefKind::Do | RefKind::Call)
+        )
+    };
+    prose_hir::references(db, &found.definition)
+        .into_iter()
+        .filter(|it| runs(it.role))
+        .map(|it| FileRange {
+            file: it.file,
+            range: it.range,
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
 
     use crate::FileRange;
     use crate::fixture::setup;
+
+    #[test]
+    fn from_a_name_to_the_agent_behind_it() {
+        let agents = "agent a:\n  model: opus\nagent b:\n  model: opus\n";
+        let show = |program: &str| {
+            let setup = setup(&format!("{agents}{program}"));
+            let found = setup.analysis.type_definition(setup.position()).unwrap();
+            let names: Vec<String> = found
+                .into_iter()
+                .flat_map(|it| it.info)
+                .map(|it| format!("{} {}", it.kind.as_str(), it.name))
+                .collect();
+            names.join(", ")
+        };
+        assert_eq!(show("let x = session: a\nsession \"{$0x}\"\n"), "agent a");
+        assert_eq!(
+            show("let x = session: a\nx = resume: b\nsession \"{$0x}\"\n"),
+            "agent a, agent b"
+        );
+        assert_eq!(show("parallel:\n  $0p = session: b\n"), "agent b");
+        assert_eq!(show("session $0n: b\n"), "agent b");
+        assert_eq!(show("session: $0b\n"), "agent b");
+        assert_eq!(show("let $0x = session \"y\"\n"), "");
+        assert_eq!(show("let $0x = 1\n"), "");
+    }
+
+    #[test]
+    fn from_an_agent_to_its_sessions() {
+        let setup =
+            setup("agent $0a:\n  model: opus\nsession: a\nlet x = resume: a\nsession \"y\"\n  context: a\n");
+        let found = setup.analysis.implementations(setup.position()).unwrap();
+        let places: Vec<String> = found.into_iter().map(|it| setup.place(it)).collect();
+        assert_eq!(places, ["/main.prose:3:10", "/main.prose:4:17"]);
+    }
 
     #[track_caller]
     fn check(fixture: &str, expect: Expect) {

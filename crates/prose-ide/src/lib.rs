@@ -7,25 +7,30 @@
 //! Architecture invariant: no answer depends on anything but the changes applied, and no place, however far outside
 //! its file, makes a feature panic.
 
+mod call_hierarchy;
 mod code_actions;
 mod code_lens;
 mod completion;
 mod describe;
 mod diagnostics;
+mod document_links;
 mod document_symbols;
 mod folding;
 mod formatting;
 mod goto_definition;
 mod highlights;
 mod hover;
+mod inlay_hints;
 mod markdown;
 mod names;
 mod references;
 mod rename;
 mod selection_ranges;
 mod semantic_tokens;
+mod signature_help;
 mod tree;
 mod types;
+mod workspace_symbols;
 
 #[cfg(test)]
 mod fixture;
@@ -189,6 +194,58 @@ impl Analysis {
     /// How a range of a file is to be coloured, in order; all of it when no range is given.
     pub fn semantic_tokens(&self, file: FileId, range: Option<TextRange>) -> Cancellable<Vec<SemanticToken>> {
         self.with(|db| semantic_tokens::semantic_tokens(db, file, range))
+    }
+
+    /// For a name: the agent of the session that it is bound to.
+    pub fn type_definition(
+        &self,
+        position: FilePosition,
+    ) -> Cancellable<Option<RangeInfo<Vec<NavigationTarget>>>> {
+        self.with(|db| goto_definition::type_definition(db, position))
+    }
+
+    /// For an agent: its sessions; for a block or program: its calls.
+    pub fn implementations(&self, position: FilePosition) -> Cancellable<Vec<FileRange>> {
+        self.with(|db| goto_definition::implementations(db, position))
+    }
+
+    /// What the call around the cursor takes.
+    pub fn signature_help(
+        &self,
+        position: FilePosition,
+        markup: MarkupKind,
+    ) -> Cancellable<Option<SignatureHelp>> {
+        self.with(|db| signature_help::signature_help(db, position, markup))
+    }
+
+    /// Words to show in a range, in the order of the text.
+    pub fn inlay_hints(&self, range: FileRange) -> Cancellable<Vec<InlayHint>> {
+        self.with(|db| inlay_hints::inlay_hints(db, range))
+    }
+
+    /// The paths in a file that lead somewhere.
+    pub fn document_links(&self, file: FileId) -> Cancellable<Vec<DocumentLink>> {
+        self.with(|db| document_links::document_links(db, file))
+    }
+
+    /// Declarations of all files by name, the best matches first.
+    pub fn workspace_symbols(&self, query: &str, limit: usize) -> Cancellable<Vec<NavigationTarget>> {
+        self.with(|db| workspace_symbols::workspace_symbols(db, query, limit))
+    }
+
+    /// The block or program at a place, whose calls can be asked for.
+    pub fn call_item(&self, position: FilePosition) -> Cancellable<Option<CallItem>> {
+        self.with(|db| call_hierarchy::item(db, position))
+    }
+
+    /// Who calls a block or program.
+    pub fn incoming_calls(&self, item: &CallItem) -> Cancellable<Vec<Call>> {
+        self.with(|db| call_hierarchy::incoming(db, item))
+    }
+
+    /// Which blocks and programs a block or program calls.
+    pub fn outgoing_calls(&self, item: &CallItem) -> Cancellable<Vec<Call>> {
+        self.with(|db| call_hierarchy::outgoing(db, item))
     }
 
     /// What would be renamed at a place: where its name stands, and the name.

@@ -345,3 +345,76 @@ pub struct SourceChange {
     /// For each file disjoint edits in the order of the text.
     pub edits: std::collections::BTreeMap<FileId, Vec<TextEdit>>,
 }
+
+/// What a call takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignatureHelp {
+    /// `review(text, depth)`.
+    pub label: String,
+    /// Markdown, under the rules of [`HoverResult`].
+    pub documentation: Option<String>,
+    /// Where in the label each parameter stands, in bytes.
+    pub parameters: Vec<TextRange>,
+    /// The one that is being written, if the call takes it.
+    pub active: Option<usize>,
+}
+
+/// A word shown in the text that isn't part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlayHint {
+    /// Where it is shown.
+    pub offset: TextSize,
+    /// What is shown.
+    pub label: String,
+    /// What it tells.
+    pub kind: InlayKind,
+    /// Where what it names is declared.
+    pub target: Option<NavigationTarget>,
+}
+
+/// What an [`InlayHint`] tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InlayKind {
+    /// Behind a bound name: the agent and model of its session.
+    Session,
+    /// In front of an argument: the parameter that it is for.
+    Parameter,
+    /// Behind a loop without a limit of its own: the one that holds.
+    LoopLimit,
+}
+
+/// A path that leads somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentLink {
+    /// The path without its quotes.
+    pub range: TextRange,
+    /// Where it leads.
+    pub target: LinkTarget,
+}
+
+/// Where a [`DocumentLink`] leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// A file that is known.
+    File(FileId),
+    /// An address on the web. Nothing opens it by itself.
+    Url(String),
+    /// A path, relative to the workspace's folder.
+    Path(String),
+}
+
+/// A block or program in the hierarchy of calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallItem {
+    /// The block; a program is the file with an empty focus.
+    pub target: NavigationTarget,
+}
+
+/// Calls between two items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The other side.
+    pub item: CallItem,
+    /// Where the calls stand, in the file of the caller.
+    pub places: Vec<TextRange>,
+}

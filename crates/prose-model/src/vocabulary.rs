@@ -1,6 +1,9 @@
 //! The one table of keywords, properties and their values: what is valid where, with one explanation that completion,
 //! hover and the checker's messages share.
 
+/// Iterations after which a loop with neither condition nor `max` is an error (language reference, "Execution").
+pub const LOOP_LIMIT: u64 = 1_000;
+
 /// Where a keyword may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeywordRole {

@@ -38,11 +38,10 @@ mod strand;
 pub use api::*;
 pub use errors::kind_word;
 pub use machine::Machine;
+pub use prose_model::vocabulary::LOOP_LIMIT;
 
 /// How deep blocks may call each other where a block says nothing else (seed, "Recursion Depth Limits").
 pub const DEFAULT_MAX_DEPTH: u32 = 100;
-/// Iterations after which a loop with neither condition nor `max` is an error (language.md, "Execution").
-pub const LOOP_LIMIT: u64 = 1_000;
 /// Evaluations between two points where the machine waits, after which the program counts as stuck in itself.
 pub const WORK_LIMIT: u64 = 1_000_000;
 /// Evaluations of one step; then it hands back what it has.
