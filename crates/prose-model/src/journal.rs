@@ -83,6 +83,14 @@ pub enum RecordBody {
         /// The answer.
         outcome: Outcome,
     },
+    /// From here on the run executes a changed program, as its user accepted. Of the records before, those answers count
+    /// whose effect and question the changed program has too.
+    Program {
+        /// Digest of the new bundle, as [`Header::bundle`].
+        bundle: Digest,
+        /// Digest of its bytes, under which it is among the run's values.
+        bundle_bytes: Digest,
+    },
     /// The user cancelled, or a deadline passed.
     Cancel {
         /// What was cancelled.
@@ -118,6 +126,10 @@ pub struct Header {
     /// Absent in runs of earlier engines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_bytes: Option<Digest>,
+    /// Digests of the program's text and of what it uses, by path; the program's own first. Empty in runs of earlier
+    /// engines.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub sources: IndexMap<String, Digest>,
     /// Version of the engine.
     pub engine: String,
     /// Values supplied at the start, by input name.

@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::bus::{Backlog, Bus, EventStream};
+use crate::changes::{Changes, changes};
 use crate::driver::{Driver, Setup};
 use crate::log::{Fault, Log};
 use crate::perform::{Msg, panic_message};
@@ -172,7 +173,7 @@ impl Engine {
         let ResumeRequest {
             run_id,
             inputs,
-            accept_changed,
+            changed,
             backend,
             overrides,
             attach,
@@ -180,7 +181,7 @@ impl Engine {
         let origin = Origin::Resume {
             run_id,
             inputs,
-            accept_changed,
+            changed,
             overrides,
             backend: backend.map(Box::new),
         };
@@ -236,7 +237,7 @@ enum Origin {
     Resume {
         run_id: RunId,
         inputs: IndexMap<String, Value>,
-        accept_changed: bool,
+        changed: Option<Arc<Bundle>>,
         overrides: Overrides,
         backend: Option<Box<Backend>>,
     },
@@ -260,11 +261,11 @@ fn run_thread(
         Origin::Resume {
             run_id,
             inputs,
-            accept_changed,
+            changed,
             overrides,
             backend,
         } => {
-            let (run, recovered) = open(config, &run_id, accept_changed)?;
+            let (run, recovered) = open(config, &run_id, changed)?;
             let ended = is_over(recovered.ended);
             let backend = match backend {
                 Some(backend) => *backend,
@@ -363,29 +364,48 @@ fn drive(
                 supplied.insert(name, value);
             }
         }
-        driver.replay(&recovered.records, supplied)?;
+        driver.replay(&recovered.records, recovered.changed, supplied)?;
     }
     let exit = driver.drive()?;
     driver.finish(exit)
 }
 
-/// Takes the run over, unless its program has changed.
-fn open(config: &EngineConfig, run_id: &RunId, accept_changed: bool) -> Result<(Run, Recovered), RunError> {
+/// Takes the run over. A program that has changed has to be accepted; then it takes the place of the one so far.
+fn open(
+    config: &EngineConfig,
+    run_id: &RunId,
+    accepted: Option<Arc<Bundle>>,
+) -> Result<(Run, Recovered), RunError> {
     let dir = RunDir::find(&config.project_root, run_id)?;
-    let (run, recovered) = Run::open(dir, config.clock.clone())?;
-    let changed = if accept_changed || is_over(recovered.ended) {
-        Vec::new()
-    } else {
-        changed_files(&config.project_root, &run.bundle)
+    let (mut run, mut recovered) = Run::open(dir, config.clock.clone())?;
+    // A failed run goes on when its program was mended.
+    let over = match recovered.ended {
+        Some(RunStatus::Failed) => accepted.is_none(),
+        ended => is_over(ended),
     };
-    if changed.is_empty() {
+    if over {
         return Ok((run, recovered));
     }
-    give_back(&run, recovered.ended)?;
-    Err(RunError::ProgramChanged {
-        run: run_id.clone(),
-        files: changed,
-    })
+    match accepted {
+        Some(bundle) if bundle.digest != run.bundle.digest => {
+            run.change_program(bundle)?;
+            recovered.changed = recovered.records.len();
+            recovered.ended = None;
+            Ok((run, recovered))
+        }
+        Some(_) => Ok((run, recovered)),
+        None => match changes(&config.project_root, &run.bundle) {
+            changes if changes.files.is_empty() => Ok((run, recovered)),
+            Changes { files, diff } => {
+                give_back(&run, recovered.ended)?;
+                Err(RunError::ProgramChanged {
+                    run: run_id.clone(),
+                    files,
+                    diff,
+                })
+            }
+        },
+    }
 }
 
 fn open_backend(config: &EngineConfig, run: &Run, ended: Option<RunStatus>) -> Result<Backend, RunError> {
@@ -416,25 +436,6 @@ fn is_over(ended: Option<RunStatus>) -> bool {
         ended,
         Some(RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
     )
-}
-
-/// The bundle's files that are on disk with another text. One that is gone can't be edited any more, and the run has
-/// its text.
-fn changed_files(project_root: &Path, bundle: &Bundle) -> Vec<String> {
-    let changed = |file: &&prose_model::BundleFile| {
-        let Ok(bytes) = std::fs::read(project_root.join(&file.path)) else {
-            return false;
-        };
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        text != file.text.strip_prefix('\u{feff}').unwrap_or(&file.text)
-    };
-    bundle
-        .files
-        .iter()
-        .filter(changed)
-        .map(|file| file.path.clone())
-        .collect()
 }
 
 fn send_when(handle: &Handle, signal: Signal, tx: &Sender<Msg>, msg: Msg) -> tokio::task::AbortHandle {

@@ -13,11 +13,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bus;
+mod changes;
 mod content;
 mod dispatch;
 mod driver;
 mod engine;
 mod history;
+mod kept;
 mod log;
 mod nesting;
 mod no_backend;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prose_model::{Digest, Effect, Issued, RecordBody};
+use prose_model::{Digest, Effect, Issued, RecordBody, SourceRange};
 use prose_state::{Journal, digest_of};
 
 use crate::request::RunError;
@@ -70,8 +70,22 @@ pub(crate) fn kind(effect: &Effect) -> &'static str {
 
 /// Digest of what is asked: an outcome counts only for the same question.
 pub(crate) fn hash(effect: &Effect) -> Digest {
+    // Where its statement stands in the file is no part of the question: an edit above it changes nothing.
+    let placeless = match effect {
+        Effect::Session(request) => {
+            let mut request = request.clone();
+            request.binding.source = SourceRange {
+                file: 0,
+                start: 0,
+                end: 0,
+            };
+            Some(Effect::Session(request))
+        }
+        _ => None,
+    };
     // Effects serialise without maps of unordered keys, so equal effects give equal texts.
-    digest_of(serde_json::to_string(effect).unwrap_or_default().as_bytes())
+    let text = serde_json::to_string(placeless.as_ref().unwrap_or(effect)).unwrap_or_default();
+    digest_of(text.as_bytes())
 }
 
 /// The record of an issued effect.

@@ -62,9 +62,12 @@ impl Publisher {
         self.replay_ts = Some(ts.to_owned());
     }
 
-    /// The replay is over: binding files are brought up to date.
-    pub(crate) fn replay_done(&mut self) {
+    /// The replay is over: binding files are brought up to date. Those of names that a changed program no longer binds go.
+    pub(crate) fn replay_done(&mut self, changed: bool) {
         self.replay_ts = None;
+        if changed && let Err(error) = self.bindings.keep_only(self.held.keys()) {
+            tracing::warn!(%error, "files of an earlier version of the program were not removed");
+        }
         for (binding, (kind, source, value)) in std::mem::take(&mut self.held) {
             self.write_binding(&binding, kind, source, &value);
         }

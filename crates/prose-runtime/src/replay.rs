@@ -28,9 +28,9 @@ pub(crate) struct RecoveredEffects {
 }
 
 #[derive(Debug)]
-struct RecordedIssue {
-    hash: Digest,
-    memory: Option<Digest>,
+pub(crate) struct RecordedIssue {
+    pub(crate) hash: Digest,
+    pub(crate) memory: Option<Digest>,
 }
 
 /// A session that an earlier process started.
@@ -42,6 +42,13 @@ pub(crate) struct StartedBefore {
 }
 
 impl RecoveredEffects {
+    /// What was known of an effect before the program was changed still holds.
+    pub(crate) fn know(&mut self, id: EffectId, issue: RecordedIssue, started: Option<StartedBefore>) {
+        if let Some(started) = started {
+            self.started.insert(id.clone(), started);
+        }
+        self.issued.insert(id, issue);
+    }
     /// The version of its memory that a session was issued with.
     pub(crate) fn memory(&self, id: &EffectId) -> Option<&Digest> {
         self.issued.get(id)?.memory.as_ref()
@@ -56,8 +63,11 @@ impl RecoveredEffects {
     }
 }
 
+/// The last session of every memory, by its folder.
+pub(crate) type Memories = HashMap<PathBuf, LastSession>;
+
 /// The last session of a memory.
-struct LastSession {
+pub(crate) struct LastSession {
     place: AgentMemory,
     read: Option<Digest>,
     new: Digest,
@@ -65,20 +75,25 @@ struct LastSession {
 }
 
 impl Driver {
-    /// Replays the records of earlier processes, then begins what they left undone. `supplied` are values for inputs
-    /// that came with this resume.
+    /// Replays the records of earlier processes, then begins what they left undone. The first `changed` of them are from
+    /// before the program was changed. `supplied` are values for inputs that came with this resume.
     pub(crate) fn replay(
         &mut self,
         records: &[JournalRecord],
+        changed: usize,
         supplied: IndexMap<Name, Value>,
     ) -> Result<(), RunError> {
         self.replaying = true;
-        let mut memories: HashMap<PathBuf, LastSession> = HashMap::new();
+        let mut memories = Memories::new();
+        let (before, records) = records.split_at(changed.min(records.len()));
+        if !before.is_empty() {
+            self.replay_changed(before, &mut memories)?;
+        }
         for record in records {
             self.publisher.replay_at(&record.ts);
             match &record.body {
                 RecordBody::Header(_) => self.settle()?,
-                RecordBody::Lease { .. } | RecordBody::End { .. } => {}
+                RecordBody::Lease { .. } | RecordBody::Program { .. } | RecordBody::End { .. } => {}
                 RecordBody::Input { name, value } => {
                     self.supplied.insert(name.clone(), value.clone());
                 }
@@ -103,9 +118,7 @@ impl Driver {
                     self.recovered.started.insert(id.clone(), started);
                 }
                 RecordBody::Outcome { id, outcome, .. } => {
-                    if let Some(last) = self.replay_outcome(id, outcome)? {
-                        memories.insert(last.place.dir().to_owned(), last);
-                    }
+                    self.replay_answer(id, outcome, &mut memories)?;
                 }
                 RecordBody::Cancel {
                     what: CancelWhat::Run,
@@ -116,15 +129,12 @@ impl Driver {
                 RecordBody::Cancel {
                     what: CancelWhat::Deadline(scope),
                 } => {
-                    if let Some((_, Some(due))) = self.recovered.deadlines.remove(scope) {
-                        self.timeline.advance_to(due);
-                    }
-                    self.replay_deadline(scope);
+                    self.replay_passed(scope);
                     self.settle()?;
                 }
             }
         }
-        self.publisher.replay_done();
+        self.publisher.replay_done(!before.is_empty());
         self.replaying = false;
         self.supplied.extend(supplied);
         for last in memories.into_values() {
@@ -138,6 +148,7 @@ impl Driver {
 
     /// The machine issued an effect while replaying.
     pub(crate) fn register(&mut self, issued: &Issued) {
+        self.find_kept(issued);
         match &issued.effect {
             Effect::Sleep(request) => {
                 if let Some(now) = self.timeline.now() {
@@ -193,6 +204,27 @@ impl Driver {
             && earlier.hash != *hash
         {
             return Err(self.diverged(format!("the journal has two different effects {id}")));
+        }
+        Ok(())
+    }
+
+    /// The time of a scope's `finally` bodies was over.
+    pub(crate) fn replay_passed(&mut self, scope: &EffectId) {
+        if let Some((_, Some(due))) = self.recovered.deadlines.remove(scope) {
+            self.timeline.advance_to(due);
+        }
+        self.replay_deadline(scope);
+    }
+
+    /// Gives the machine a recorded answer, and notes which memory it is the last of.
+    pub(crate) fn replay_answer(
+        &mut self,
+        id: &EffectId,
+        outcome: &Outcome,
+        memories: &mut Memories,
+    ) -> Result<(), RunError> {
+        if let Some(last) = self.replay_outcome(id, outcome)? {
+            memories.insert(last.place.dir().to_owned(), last);
         }
         Ok(())
     }

@@ -41,8 +41,9 @@ pub struct ResumeRequest {
     pub run_id: RunId,
     /// Values for inputs that wait or are still to come.
     pub inputs: IndexMap<String, Value>,
-    /// Go on although the program's files have changed since: what was started is executed, not what is there now.
-    pub accept_changed: bool,
+    /// The program as it is now, when its user accepts what has changed since the run was started: this is executed, and
+    /// of the answers so far those count whose place and question it has too. None: a changed program is refused.
+    pub changed: Option<Arc<Bundle>>,
     /// Who runs sessions and decides; none: the one that the run was started with, opened by name.
     pub backend: Option<Backend>,
     /// What is to be otherwise than the run was started with, for this process.
@@ -247,7 +248,7 @@ pub enum RunError {
     Backend(#[from] BackendError),
     /// The program's files are not what the run was started with.
     #[error(
-        "the program has changed since run {run} was started: {}; the run would go on with what it was started with, which has to be accepted, or start a new run",
+        "the program has changed since run {run} was started: {}; undo the changes, accept them, or start a new run",
         files.join(", ")
     )]
     ProgramChanged {
@@ -255,6 +256,8 @@ pub enum RunError {
         run: RunId,
         /// The files.
         files: Vec<String>,
+        /// The changes, as a unified diff.
+        diff: String,
     },
     /// The replayed machine asks for something other than the journal says.
     #[error("run {run} can't be resumed: {reason}")]

@@ -548,9 +548,144 @@ async fn a_changed_program_is_refused_unless_accepted() {
     );
     assert!(error.to_string().contains("has changed since run"), "{error}");
     let mut request = resume_request(&run_id);
-    request.accept_changed = true;
+    request.changed = Some(project.bundle());
     let result = engine.resume(request).await.unwrap().join().await.unwrap();
-    assert_eq!(outputs(&result)["y"], "[simulated] two");
+    assert_eq!(outputs(&result)["y"], "[simulated] other");
+    assert!(!result.dir.join("bindings/x.md").exists(), "x is gone");
+    let text = std::fs::read_to_string(result.dir.join("program.prose")).unwrap();
+    assert_eq!(text, "output y = session \"other\"\n");
+}
+
+/// The answers that a changed program keeps: those to the same question in the same place, wherever the statement has moved
+/// to in the file; also after further crashes and changes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepted_changes_are_executed_and_keep_what_still_fits() {
+    const BEFORE: &str = r#"agent keeper:
+  persist: true
+let a = session "one"
+let m = session: keeper
+  prompt: "note {a}"
+parallel:
+  left = session "left"
+  right = session "right"
+let b = session "two {a}"
+let c = session "three {b}"
+output y = session "four {c}"
+"#;
+    let project = Project::new(BEFORE);
+    let whole = project.run("").await;
+    let (records, _) = answered(&project, &whole.run_id);
+    let after = format!(
+        "# A line on top moves everything.\n{}",
+        BEFORE.replace("three {b}", "drei {b}")
+    );
+    for stop in 2..=records {
+        std::fs::write(project.root().join("main.prose"), BEFORE).unwrap();
+        let (run_id, _) = killed_run(&project, "", stop).await;
+        let (_, known) = answered(&project, &run_id);
+        std::fs::write(project.root().join("main.prose"), &after).unwrap();
+        let mut asked_in_all = Vec::new();
+        let first = stop + 5;
+        let mut next = first;
+        let result = loop {
+            // Killed again while the changed program runs; it is accepted once.
+            let engine = project.engine_with(Some(Fault::StopAfter(next)));
+            let (backend, asked) = Counting::wrap(simulate(&engine, ""));
+            let mut request = resume_request(&run_id);
+            request.changed = (next == first).then(|| project.bundle());
+            request.backend = Some(backend);
+            let ended = engine.resume(request).await.unwrap().join().await;
+            asked_in_all.extend(asked.lock().unwrap().drain(..).map(|id| id.to_string()));
+            match ended {
+                Ok(result) => break result,
+                Err(RunError::Fault(_)) => next += 5,
+                Err(error) => panic!("after record {stop}, then {next}: {error}"),
+            }
+        };
+        if stop == records {
+            // It had completed, so that nothing is executed any more.
+            assert!(asked_in_all.is_empty());
+            continue;
+        }
+        assert_eq!(
+            outputs(&result)["y"],
+            "[simulated] four [simulated] drei [simulated] two [simulated] one",
+            "after record {stop}"
+        );
+        let files = project.files(&run_id);
+        assert!(files["bindings/c.md"].contains("drei"), "{files:#?}");
+        assert!(files["agents/keeper/keeper-001.md"].contains("note"));
+        assert!(!files.contains_key("agents/keeper/keeper-002.md"));
+        // `c` and what depends on it are asked again, nothing else that had an answer.
+        for id in asked_in_all {
+            let again = known.contains(&EffectId::from(id.as_str()));
+            assert!(
+                !again || id.starts_with("main/4") || id.starts_with("main/5"),
+                "{id} after record {stop}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failed_run_goes_on_with_a_mended_program() {
+    let project = Project::new("let x = session \"one\"\nthrow \"oh\"\noutput y = x\n");
+    let failed = project.run("").await;
+    assert_eq!(failed.status, RunStatus::Failed);
+    std::fs::write(
+        project.root().join("main.prose"),
+        "let x = session \"one\"\noutput y = x\n",
+    )
+    .unwrap();
+    let engine = project.engine();
+    let (backend, asked) = Counting::wrap(simulate(&engine, ""));
+    let mut request = resume_request(&failed.run_id);
+    request.changed = Some(project.bundle());
+    request.backend = Some(backend);
+    let result = engine.resume(request).await.unwrap().join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(outputs(&result)["y"], "[simulated] one");
+    assert!(asked.lock().unwrap().is_empty(), "it was answered");
+}
+
+#[tokio::test]
+async fn a_lost_value_refuses_the_resume() {
+    let project = Project::new("let x = session \"long\"\noutput y = x\n");
+    let mock = format!("[[session]]\nreply = '''\n{}'''\n", "line\n".repeat(2000));
+    let whole = project.run(&mock).await;
+    let values = whole.dir.join("values");
+    let value = std::fs::read_dir(&values)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let name = value.file_name().unwrap().to_string_lossy().into_owned();
+    let journal = std::fs::read(whole.dir.join("journal.jsonl")).unwrap();
+    let content = std::fs::read(&value).unwrap();
+    let refused = async || {
+        let error = project
+            .resume(&project.engine(), &whole.run_id)
+            .await
+            .unwrap_err();
+        error.to_string()
+    };
+    std::fs::write(&value, b"something else").unwrap();
+    let error = refused().await;
+    assert!(
+        error.contains(&name) && error.contains("is damaged") && error.contains("the result of"),
+        "{error}"
+    );
+    std::fs::remove_file(&value).unwrap();
+    let error = refused().await;
+    assert!(error.contains(&name) && error.contains("is missing"), "{error}");
+    assert_eq!(
+        std::fs::read(whole.dir.join("journal.jsonl")).unwrap(),
+        journal,
+        "nothing is written"
+    );
+    std::fs::write(&value, content).unwrap();
+    project.resume(&project.engine(), &whole.run_id).await.unwrap();
 }
 
 #[tokio::test]

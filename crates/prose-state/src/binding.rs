@@ -1,5 +1,6 @@
 //! `bindings/{name}.md`: one file a named value, in the seed's format. A projection of the latest value.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -188,6 +189,32 @@ impl Bindings {
             } => self.write(binding, *kind, &snippet(bundle, *source), value),
             _ => Ok(None),
         }
+    }
+
+    /// Removes the files of all other names, in the programs that these are in and in the entry.
+    pub fn keep_only<'a>(&self, bindings: impl Iterator<Item = &'a BindingRef>) -> Result<()> {
+        let mut folders: HashMap<PathBuf, HashSet<PathBuf>> = HashMap::new();
+        folders.insert(self.run.program(&[])?.bindings(), HashSet::new());
+        for binding in bindings {
+            let path = self.path(binding)?;
+            if let Some(folder) = path.parent().map(Path::to_owned) {
+                folders.entry(folder).or_default().insert(path);
+            }
+        }
+        for (folder, known) in folders {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(io("read", folder)(error)),
+            };
+            for entry in entries {
+                let path = entry.map_err(io("read", &folder))?.path();
+                if !known.contains(&path) && path.extension().is_some_and(|extension| extension == "md") {
+                    fs::remove_file(&path).map_err(io("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads a binding's file; none when there is none.

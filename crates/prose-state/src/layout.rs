@@ -26,7 +26,7 @@ pub struct ProgramDir {
 }
 
 /// The folders of every run directory.
-const FOLDERS: [&str; 6] = [
+pub(crate) const FOLDERS: [&str; 6] = [
     "values",
     "staging",
     "attachments",

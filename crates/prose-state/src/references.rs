@@ -43,6 +43,13 @@ pub(crate) fn references(records: &[JournalRecord]) -> IndexMap<Digest, String> 
                 }
                 Outcome::Failed(_) | Outcome::Slept | Outcome::Cancelled => {}
             },
+            RecordBody::Program { bundle_bytes, .. } => {
+                add(
+                    bundle_bytes,
+                    || "the program as it was accepted".to_owned(),
+                    &mut found,
+                );
+            }
             RecordBody::Lease { .. }
             | RecordBody::Started { .. }
             | RecordBody::Cancel { .. }

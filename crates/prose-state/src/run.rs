@@ -11,7 +11,8 @@ use prose_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::io;
-use crate::fs::{Sync, sync_dir, write_atomic};
+use crate::fs::{Sync, create_dir, remove_temporaries, sync_dir, write_atomic};
+use crate::layout::FOLDERS;
 use crate::references::references;
 use crate::{
     Bindings, Clock, Journal, JournalContent, Result, RunDir, RunIds, RunLock, StateError, TornTail,
@@ -59,6 +60,8 @@ pub struct Run {
 pub struct Recovered {
     /// All records, header included, without this process's lease.
     pub records: Vec<JournalRecord>,
+    /// How many of them are from before the program was last changed; 0 when it never was.
+    pub changed: usize,
     /// A last record that was cut because it was unfinished.
     pub torn: Option<TornTail>,
     /// Values supplied for inputs after the start, the latest of each name.
@@ -145,22 +148,9 @@ impl Run {
     pub fn create(project_root: &Path, new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
         let (dir, run_id, lock) = RunDir::create(project_root, &*clock, ids)?;
         let values = ValueStore::open(&dir.values())?;
-        let bundle_path = dir.bundle();
-        let bundle = serde_json::to_vec(&*new.bundle).map_err(|error| StateError::Unserializable {
-            reason: error.to_string(),
-        })?;
-        // What we can't read back must not be run: the run could never be taken up again.
-        match parse_bundle(&bundle) {
-            Ok(read) if read == *new.bundle => {}
-            Ok(_) => {
-                return Err(StateError::Unserializable {
-                    reason: "the bundle reads back differently".to_owned(),
-                });
-            }
-            Err(reason) => return Err(StateError::Unserializable { reason }),
-        }
+        let bundle = encode_bundle(&new.bundle)?;
         let bundle_bytes = Some(digest_of(&bundle));
-        write_atomic(&bundle_path, &bundle, Sync::Durable, "bundle")?;
+        write_atomic(&dir.bundle(), &bundle, Sync::Durable, "bundle")?;
         write_atomic(
             &dir.program(&[])?.program(),
             entry_text(&new.bundle).as_bytes(),
@@ -177,6 +167,7 @@ impl Run {
             program: new.program,
             bundle: new.bundle.digest.clone(),
             bundle_bytes,
+            sources: sources(&new.bundle),
             engine: new.engine,
             inputs,
             options: new.options,
@@ -224,11 +215,24 @@ impl Run {
             });
         };
         let header = (**header).clone();
-        let bundle = read_bundle(&dir, &header)?;
         let values = ValueStore::open(&dir.values())?;
         for (digest, what) in references(&content.records) {
             values.verify(&digest).map_err(|error| lost(&dir, error, &what))?;
         }
+        let changed = content
+            .records
+            .iter()
+            .rposition(|record| matches!(record.body, RecordBody::Program { .. }));
+        let bundle = match changed.map(|at| &content.records[at].body) {
+            Some(RecordBody::Program { bundle_bytes, .. }) => accepted_bundle(&dir, &values, bundle_bytes)?,
+            _ => read_bundle(&dir, &header)?,
+        };
+        restore_program(&dir, &bundle)?;
+        for folder in FOLDERS {
+            create_dir(&dir.path().join(folder))?;
+        }
+        remove_temporaries(dir.path());
+        remove_temporaries(&dir.values());
         let started_ms = content
             .records
             .first()
@@ -251,7 +255,22 @@ impl Run {
             started_ms,
             _lock: lock,
         };
-        Ok((run, recover(content)))
+        Ok((run, recover(content, changed.map_or(0, |at| at + 1))))
+    }
+
+    /// Goes on with a changed program, which is on disk with its record when this returns.
+    pub fn change_program(&mut self, bundle: Arc<Bundle>) -> Result<()> {
+        let bytes = encode_bundle(&bundle)?;
+        // IMPORTANT: among the values before the record that names it; the files outside are copies.
+        let bundle_bytes = self.values.put(&bytes)?;
+        self.journal.append_durable(RecordBody::Program {
+            bundle: bundle.digest.clone(),
+            bundle_bytes,
+        })?;
+        write_atomic(&self.dir.bundle(), &bytes, Sync::Durable, "bundle")?;
+        restore_program(&self.dir, &bundle)?;
+        self.bundle = bundle;
+        Ok(())
     }
 
     /// The run's id.
@@ -406,7 +425,7 @@ fn lost(dir: &RunDir, error: StateError, what: &str) -> StateError {
     }
 }
 
-fn recover(content: JournalContent) -> Recovered {
+fn recover(content: JournalContent, changed: usize) -> Recovered {
     let mut inputs = IndexMap::new();
     let mut pending: IndexMap<EffectId, PendingEffect> = IndexMap::new();
     for record in &content.records {
@@ -448,6 +467,7 @@ fn recover(content: JournalContent) -> Recovered {
             }
             RecordBody::Header(_)
             | RecordBody::Lease { .. }
+            | RecordBody::Program { .. }
             | RecordBody::Cancel { .. }
             | RecordBody::End { .. } => {}
         }
@@ -456,6 +476,7 @@ fn recover(content: JournalContent) -> Recovered {
     pending.sort_by_key(|effect| effect.order);
     let ended = ended(&content.records);
     Recovered {
+        changed,
         ended,
         inputs,
         pending,
@@ -492,6 +513,54 @@ fn usage(outcome: &Outcome) -> Usage {
             Usage::default()
         }
     }
+}
+
+/// The bundle's bytes. What we can't read back must not be run: the run could never be taken up again.
+fn encode_bundle(bundle: &Bundle) -> Result<Vec<u8>> {
+    let unserializable = |reason: String| StateError::Unserializable { reason };
+    let bytes = serde_json::to_vec(bundle).map_err(|error| unserializable(error.to_string()))?;
+    match parse_bundle(&bytes) {
+        Ok(read) if read == *bundle => Ok(bytes),
+        Ok(_) => Err(unserializable("the bundle reads back differently".to_owned())),
+        Err(reason) => Err(unserializable(reason)),
+    }
+}
+
+/// Digests of all texts, the entry's first.
+fn sources(bundle: &Bundle) -> IndexMap<String, Digest> {
+    let entry = bundle
+        .programs
+        .get(bundle.entry)
+        .map_or(0, |program| program.file as usize);
+    let (first, others): (Vec<_>, Vec<_>) = bundle
+        .files
+        .iter()
+        .enumerate()
+        .partition(|(index, _)| *index == entry);
+    let all = first.into_iter().chain(others);
+    all.map(|(_, file)| (file.path.clone(), file.digest.clone()))
+        .collect()
+}
+
+/// The changed program that the journal names; brings its copy up to date.
+fn accepted_bundle(dir: &RunDir, values: &ValueStore, digest: &Digest) -> Result<Arc<Bundle>> {
+    let path = dir.bundle();
+    let bytes = values.get(digest)?;
+    if std::fs::read(&path).ok().as_deref() != Some(&*bytes) {
+        write_atomic(&path, &bytes, Sync::Durable, "bundle")?;
+    }
+    let bundle = parse_bundle(&bytes).map_err(|reason| StateError::BundleDamaged { path, reason })?;
+    Ok(Arc::new(bundle))
+}
+
+/// Writes the program's text beside the journal, where it is missing or another.
+fn restore_program(dir: &RunDir, bundle: &Bundle) -> Result<()> {
+    let path = dir.program(&[])?.program();
+    let text = entry_text(bundle).as_bytes();
+    if std::fs::read(&path).ok().as_deref() != Some(text) {
+        write_atomic(&path, text, Sync::Durable, "program")?;
+    }
+    Ok(())
 }
 
 pub(crate) fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {

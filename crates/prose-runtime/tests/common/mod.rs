@@ -96,7 +96,7 @@ pub fn resume_request(run_id: &RunId) -> ResumeRequest {
     ResumeRequest {
         run_id: run_id.clone(),
         inputs: IndexMap::new(),
-        accept_changed: false,
+        changed: None,
         backend: None,
         overrides: Default::default(),
         attach: Attach::default(),
