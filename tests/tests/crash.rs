@@ -185,7 +185,17 @@ fn a_changed_program_is_not_resumed_unless_accepted() {
     let refused = prose(dir.path(), &["resume", &id]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("everything.prose") && refused.stderr.contains("--accept-changes"));
+    for line in [
+        "--- everything.prose",
+        "+++ everything.prose",
+        "-output everything = session \"Finish\"\n",
+    ] {
+        assert!(refused.stderr.contains(line), "{refused:?}");
+    }
     let resumed = prose(dir.path(), &["resume", &id, "--accept-changes", "--quiet"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
-    assert!(resumed.stdout.contains("reply to Finish"), "{resumed:?}");
+    assert!(
+        resumed.stdout.contains("reply to Finish differently"),
+        "{resumed:?}"
+    );
 }

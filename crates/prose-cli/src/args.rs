@@ -60,7 +60,7 @@ pub struct ResumeArgs {
     /// The run, as `20260115-143052-a7b3c9`; the beginning of its id, or `last` for the newest
     #[arg(value_name = "ID")]
     pub run_id: String,
-    /// Go on although the program's files have changed since; what was started is executed
+    /// Go on with the program as it is now, although it has changed since the run was started
     #[arg(long)]
     pub accept_changes: bool,
     /// Options shared with `run`

@@ -95,6 +95,7 @@ pub struct RunHandle {
 #[derive(Clone)]
 pub struct RunControl {
     run_id: RunId,
+    ended: Option<RunStatus>,
     dir: PathBuf,
     bundle: Arc<Bundle>,
     tx: Sender<Msg>,
@@ -280,6 +281,10 @@ fn run_thread(
     let questions = Arc::new(Questions::default());
     let control = RunControl {
         run_id: run.id().clone(),
+        ended: recovered
+            .as_ref()
+            .and_then(|recovered| recovered.ended)
+            .filter(|status| is_over(Some(*status))),
         dir: run.dir.path().to_owned(),
         bundle: run.bundle.clone(),
         tx: tx.clone(),
@@ -451,6 +456,12 @@ impl RunHandle {
     /// The run.
     pub fn run_id(&self) -> &RunId {
         &self.control.run_id
+    }
+
+    /// How the run had ended before it was taken up. Then nothing is executed; its files are brought up to date, and its
+    /// result is given again.
+    pub fn ended(&self) -> Option<RunStatus> {
+        self.control.ended
     }
 
     /// Its directory.

@@ -39,9 +39,10 @@ pub fn resume(args: ResumeArgs) -> Exit {
     match prepare_resume(&args) {
         Ok((engine, request)) => drive(&args.common, async move {
             engine.resume(request).await.map_err(|error| match error {
-                RunError::ProgramChanged { .. } => {
-                    RunError::Engine(format!("{error}\n  to accept that: add --accept-changes"))
-                }
+                RunError::ProgramChanged { ref run, ref diff, .. } => RunError::Engine(format!(
+                    "{error}\n\n{}\nto go on with the program as it is now: prose resume {run} --accept-changes\nwhat was answered counts where the changed program asks the same in the same place",
+                    diff.trim_end()
+                )),
                 error => error,
             })
         }),
@@ -52,24 +53,29 @@ pub fn resume(args: ResumeArgs) -> Exit {
 /// From arguments to a request; errors are messages.
 fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> {
     let common = &args.common;
-    let (root, _config) = project(Path::new("."))?;
+    let (root, config) = project(Path::new("."))?;
     check_record(common)?;
     let dir = find_run(&root, &args.run_id).map_err(|error| error.to_string())?;
     let summary = run_summary(&dir);
     let engine = Engine::new(&root);
     if let RunState::Ended { status } = &summary.state
-        && matches!(
-            status,
-            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled
-        )
+        && match status {
+            RunStatus::Completed | RunStatus::Cancelled => true,
+            RunStatus::Failed => !args.accept_changes,
+            _ => false,
+        }
     {
         let given = if common.input.is_empty() && common.inputs.is_none() {
             ""
         } else {
             " The values given for inputs are not used."
         };
+        let mend = match status {
+            RunStatus::Failed => " To go on with its program mended, add --accept-changes.",
+            _ => "",
+        };
         say(&format!(
-            "note: run {} is over ({}): nothing is run again; this is what it came to.{given}\n",
+            "note: run {} is over ({}): nothing is run again; this is what it came to.{given}{mend}\n",
             summary.id,
             state_word(&summary.state),
         ));
@@ -103,10 +109,14 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
     } else {
         None
     };
+    let changed = match args.accept_changes {
+        true => Some(accepted(&engine, &summary.id, &config)?),
+        false => None,
+    };
     let request = ResumeRequest {
         run_id: summary.id,
         inputs: given_inputs(common)?,
-        accept_changed: args.accept_changes,
+        changed,
         backend,
         overrides: Overrides {
             max_parallel: common.max_parallel,
@@ -139,6 +149,18 @@ fn check_record(common: &CommonArgs) -> Result<(), String> {
         Some(parent) if !parent.is_dir() => Err(format!("--record: there is no folder {}", parent.display())),
         _ => Ok(()),
     }
+}
+
+/// The run's program as it is now, or why it can't be run.
+fn accepted(
+    engine: &Engine,
+    run: &prose_model::RunId,
+    config: &Config,
+) -> Result<std::sync::Arc<Bundle>, String> {
+    let header = engine.header(run).map_err(|error| error.to_string())?;
+    let root = engine.project_root();
+    let loaded = prose_project::load(&root.join(&header.program), root).map_err(|error| error.to_string())?;
+    runnable(&loaded, config)
 }
 
 /// From arguments to a request; errors are messages.
@@ -312,7 +334,7 @@ fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunE
 async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
     let control = handle.control();
     let terminal = io::stderr().is_terminal();
-    let mut view = match (common.json, common.quiet, terminal) {
+    let mut view = match (common.json, common.quiet || handle.ended().is_some(), terminal) {
         (true, ..) => View::Json,
         (_, true, _) => View::Quiet,
         (.., true) => View::Tree(Box::default(), Screen::new(io::stderr())),

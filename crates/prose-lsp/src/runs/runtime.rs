@@ -99,10 +99,18 @@ impl Engine for Runtime {
             if !how.trusted && header.options.backend != SIMULATE {
                 return Err(RunError::untrusted());
             }
+            let changed = if accept_changed {
+                let loaded = prose_project::load(&root.join(&header.program), &root)
+                    .map_err(|e| RunError(e.to_string()))?;
+                let errors = || RunError("the changed program has errors and can't be run".to_owned());
+                Some(loaded.bundle.map_err(|_| errors())?)
+            } else {
+                None
+            };
             let request = ResumeRequest {
                 run_id: run,
                 inputs: Default::default(),
-                accept_changed,
+                changed,
                 backend: None,
                 overrides: Default::default(),
                 attach,
