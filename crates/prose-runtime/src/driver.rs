@@ -67,8 +67,6 @@ pub(crate) struct Driver {
     /// What an earlier process left; empty for a new run and while it is not known yet.
     pub(crate) recovered: crate::replay::RecoveredEffects,
     pub(crate) replaying: bool,
-    /// While the records from before a change of the program are replayed.
-    pub(crate) kept: Option<crate::kept::Kept>,
     pub(crate) asking: bool,
     cancelled: bool,
     stop: bool,
@@ -155,7 +153,6 @@ impl Driver {
             completion: None,
             recovered: crate::replay::RecoveredEffects::default(),
             replaying: false,
-            kept: None,
             asking,
             cancelled: false,
             stop: false,

@@ -16,6 +16,7 @@ use prose_vm::{Completion, Machine, StepState};
 
 use crate::content::StoreContent;
 use crate::dispatch::{due_of, wait_ms};
+use crate::kept::kept;
 
 /// A run's past.
 pub struct History {
@@ -119,10 +120,15 @@ pub fn history(dir: &RunDir) -> History {
         summary,
         header,
         bundle,
+        changed,
         records,
         values,
         problems,
     } = read_run(dir);
+    let records = match (&header, &bundle) {
+        (Some(header), Some(bundle)) => kept(bundle, &header.inputs, &records, changed),
+        _ => records.as_slice().into(),
+    };
     let mut history = History {
         dir,
         summary,
@@ -187,7 +193,7 @@ impl Replay<'_> {
                 RecordBody::Input { name, value } => {
                     self.history.supplied.push((name.clone(), value.clone()));
                 }
-                RecordBody::Issued { .. } | RecordBody::End { .. } => {}
+                RecordBody::Issued { .. } | RecordBody::Program { .. } | RecordBody::End { .. } => {}
                 RecordBody::Started { id, handle, .. } => {
                     if let Some(due) = handle.as_ref().and_then(due_of) {
                         self.due.entry(id.clone()).or_insert(due);

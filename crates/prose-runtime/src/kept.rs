@@ -1,154 +1,156 @@
 //! What a changed program keeps of the run so far: the answers to questions that it asks in the same places.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
-use prose_model::{CancelWhat, Digest, EffectId, Issued, JournalRecord, Outcome, RecordBody};
+use indexmap::IndexMap;
+use prose_model::{
+    Bundle, CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, Outcome, RecordBody, Value,
+};
+use prose_vm::{Machine, StepState};
 
-use crate::driver::Driver;
 use crate::log;
-use crate::replay::{Memories, RecordedIssue, StartedBefore};
-use crate::request::RunError;
 
-/// The records from before a change, by what was asked.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    asked: HashMap<(EffectId, Digest), Asked>,
-    /// Questions of the changed program that have an answer, the oldest answer first.
-    ready: BinaryHeap<Reverse<(u64, EffectId)>>,
+/// The records of a run, the first `changed` of which are from before its program was changed, as they would be had the
+/// changed program asked what it has in common with the one before. The rest of what was asked then is left out.
+pub(crate) fn kept<'a>(
+    bundle: &Arc<Bundle>,
+    inputs: &IndexMap<String, Value>,
+    records: &'a [JournalRecord],
+    changed: usize,
+) -> Cow<'a, [JournalRecord]> {
+    let (before, after) = records.split_at(changed.min(records.len()));
+    if before.is_empty() {
+        return Cow::Borrowed(after);
+    }
+    let mut keeping = Keeping::new(Machine::start(bundle.clone(), inputs.clone()), before);
+    keeping.settle();
+    for record in before {
+        let RecordBody::Cancel { what } = &record.body else {
+            continue;
+        };
+        keeping.answer(record.seq);
+        match what {
+            CancelWhat::Run => keeping.machine.cancel(),
+            CancelWhat::Deadline(scope) if keeping.issued.contains(scope) => keeping.machine.deadline(scope),
+            CancelWhat::Deadline(_) => continue,
+        }
+        keeping.kept.push(record.clone());
+        keeping.settle();
+    }
+    keeping.answer(u64::MAX);
+    keeping.kept.extend_from_slice(after);
+    Cow::Owned(keeping.kept)
 }
 
-/// A question that was asked before.
-#[derive(Debug, Default)]
-struct Asked {
-    memory: Option<Digest>,
-    started: Option<StartedBefore>,
-    /// Number of the record, its time, and the answer.
-    answer: Option<(u64, String, Outcome)>,
+/// A question: its place and what is asked.
+type Question = (EffectId, Digest);
+
+struct Keeping<'a> {
+    machine: Machine,
+    /// The records about each question: issued, started, answered.
+    asked: HashMap<Question, Vec<&'a JournalRecord>>,
+    open: HashMap<EffectId, Digest>,
+    issued: HashSet<EffectId>,
+    /// Records that fit the changed program as far as it is, by number.
+    ready: BinaryHeap<Reverse<(u64, Option<Question>)>>,
+    by_number: HashMap<u64, &'a JournalRecord>,
+    kept: Vec<JournalRecord>,
 }
 
-impl Kept {
-    /// Takes in the records before the change.
-    pub(crate) fn new(records: &[JournalRecord]) -> Kept {
-        let mut asked: HashMap<(EffectId, Digest), Asked> = HashMap::new();
+impl<'a> Keeping<'a> {
+    fn new(machine: Machine, records: &'a [JournalRecord]) -> Keeping<'a> {
+        let mut keeping = Keeping {
+            machine,
+            asked: HashMap::new(),
+            open: HashMap::new(),
+            issued: HashSet::new(),
+            ready: BinaryHeap::new(),
+            by_number: HashMap::new(),
+            kept: Vec::new(),
+        };
         // A place may have asked several questions, when the program was changed before.
         let mut latest: HashMap<&EffectId, &Digest> = HashMap::new();
         for record in records {
-            match &record.body {
-                RecordBody::Issued { id, hash, memory, .. } => {
+            let id = match &record.body {
+                RecordBody::Issued { id, hash, .. } => {
                     latest.insert(id, hash);
-                    asked.entry((id.clone(), hash.clone())).or_default().memory = memory.clone();
+                    id
                 }
-                RecordBody::Started {
-                    id,
-                    lease,
-                    backend,
-                    handle,
-                } => {
-                    let question = latest.get(id).map(|hash| (id.clone(), (*hash).clone()));
-                    if let Some(asked) = question.and_then(|question| asked.get_mut(&question)) {
-                        asked.started = Some(StartedBefore {
-                            lease: *lease,
-                            backend: backend.clone(),
-                            handle: handle.clone(),
-                        });
-                    }
+                RecordBody::Started { id, .. } | RecordBody::Outcome { id, .. } => id,
+                RecordBody::Header(_) | RecordBody::Lease { .. } | RecordBody::Input { .. } => {
+                    keeping.by_number.insert(record.seq, record);
+                    keeping.ready.push(Reverse((record.seq, None)));
+                    continue;
                 }
-                RecordBody::Outcome { id, outcome, .. } => {
-                    let question = latest.get(id).map(|hash| (id.clone(), (*hash).clone()));
-                    if let Some(asked) = question.and_then(|question| asked.get_mut(&question)) {
-                        asked.answer = Some((record.seq, record.ts.clone(), outcome.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
-        Kept {
-            asked,
-            ready: BinaryHeap::new(),
-        }
-    }
-}
-
-impl Driver {
-    /// Replays the records from before the program was changed: what the changed program asks as before is answered
-    /// as before, in the order of then.
-    pub(crate) fn replay_changed(
-        &mut self,
-        records: &[JournalRecord],
-        memories: &mut Memories,
-    ) -> Result<(), RunError> {
-        self.kept = Some(Kept::new(records));
-        for record in records {
-            if let RecordBody::Input { name, value } = &record.body {
-                self.supplied.insert(name.clone(), value.clone());
-            }
-        }
-        if let Some(first) = records.first() {
-            self.publisher.replay_at(&first.ts);
-        }
-        self.settle()?;
-        for record in records {
-            let RecordBody::Cancel { what } = &record.body else {
-                continue;
+                RecordBody::Program { .. } | RecordBody::Cancel { .. } | RecordBody::End { .. } => continue,
             };
-            self.answer_kept(record.seq, memories)?;
-            self.publisher.replay_at(&record.ts);
-            match what {
-                CancelWhat::Run => self.replay_cancel(),
-                CancelWhat::Deadline(scope) => self.replay_passed(scope),
+            if let Some(hash) = latest.get(id) {
+                keeping.by_number.insert(record.seq, record);
+                keeping
+                    .asked
+                    .entry((id.clone(), (*hash).clone()))
+                    .or_default()
+                    .push(record);
             }
-            self.settle()?;
         }
-        self.answer_kept(u64::MAX, memories)?;
-        self.kept = None;
-        Ok(())
+        keeping
     }
 
-    /// Whether a question of the changed program was asked before; then it counts as asked, and its answer as given.
-    pub(crate) fn find_kept(&mut self, issued: &Issued) {
-        let Some(kept) = &mut self.kept else {
-            return;
-        };
-        let question = (issued.id.clone(), log::hash(&issued.effect));
-        let Some(asked) = kept.asked.get_mut(&question) else {
-            return;
-        };
-        if let Some((seq, ..)) = &asked.answer {
-            kept.ready.push(Reverse((*seq, issued.id.clone())));
-        }
-        let (started, memory) = (asked.started.take(), asked.memory.clone());
-        let (id, hash) = question;
-        self.recorded.insert(id.clone());
-        self.recovered.know(id, RecordedIssue { hash, memory }, started);
-    }
-
-    /// Gives the answers from before the record `until`, as long as there are any that are asked for.
-    fn answer_kept(&mut self, until: u64, memories: &mut Memories) -> Result<(), RunError> {
+    /// Steps the machine until it waits, and notes what it asks as before.
+    fn settle(&mut self) {
         loop {
-            let Some(kept) = &mut self.kept else {
-                return Ok(());
-            };
-            let id = match kept.ready.peek() {
-                Some(Reverse((seq, _))) if *seq < until => match kept.ready.pop() {
-                    Some(Reverse((_, id))) => id,
-                    None => return Ok(()),
-                },
-                _ => return Ok(()),
-            };
-            let Some(issued) = self.open.get(&id) else {
-                // The program has cancelled it meanwhile.
-                continue;
-            };
-            let question = (id.clone(), log::hash(&issued.effect));
-            let answer = kept
-                .asked
-                .get_mut(&question)
-                .and_then(|asked| asked.answer.take());
-            if let Some((_, ts, outcome)) = answer {
-                self.publisher.replay_at(&ts);
-                self.replay_answer(&id, &outcome, memories)?;
+            let step = self.machine.step();
+            for issued in &step.effects {
+                self.opened(issued);
+            }
+            if !matches!(step.state, StepState::Running) {
+                return;
             }
         }
+    }
+
+    fn opened(&mut self, issued: &Issued) {
+        let question = (issued.id.clone(), log::hash(&issued.effect));
+        self.issued.insert(issued.id.clone());
+        self.open.insert(question.0.clone(), question.1.clone());
+        if let Effect::CancelScope(request) = &issued.effect {
+            for id in &request.effects {
+                self.open.remove(id);
+            }
+        }
+        for record in self.asked.remove(&question).unwrap_or_default() {
+            self.ready.push(Reverse((record.seq, Some(question.clone()))));
+        }
+    }
+
+    /// Keeps the records before the record `until` that fit, in their order, and gives the machine the answers.
+    fn answer(&mut self, until: u64) {
+        while let Some(Reverse((seq, _))) = self.ready.peek()
+            && *seq < until
+            && let Some(Reverse((seq, question))) = self.ready.pop()
+        {
+            let Some(record) = self.by_number.get(&seq).copied() else {
+                continue;
+            };
+            if let RecordBody::Outcome { id, outcome, .. } = &record.body {
+                // The changed program may have cancelled it meanwhile.
+                let open = question
+                    .as_ref()
+                    .is_some_and(|(id, hash)| self.open.get(id) == Some(hash));
+                if !open || !self.resolve(id, outcome) {
+                    continue;
+                }
+            }
+            self.kept.push(record.clone());
+            self.settle();
+        }
+    }
+
+    fn resolve(&mut self, id: &EffectId, outcome: &Outcome) -> bool {
+        self.open.remove(id);
+        self.machine.resolve(id, outcome.clone()).is_ok()
     }
 }

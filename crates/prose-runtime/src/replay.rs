@@ -13,6 +13,7 @@ use prose_state::AgentMemory;
 
 use crate::dispatch::{due_of, wait_ms};
 use crate::driver::{Driver, outcome_usage};
+use crate::kept::kept;
 use crate::log;
 use crate::request::RunError;
 
@@ -28,9 +29,9 @@ pub(crate) struct RecoveredEffects {
 }
 
 #[derive(Debug)]
-pub(crate) struct RecordedIssue {
-    pub(crate) hash: Digest,
-    pub(crate) memory: Option<Digest>,
+struct RecordedIssue {
+    hash: Digest,
+    memory: Option<Digest>,
 }
 
 /// A session that an earlier process started.
@@ -42,13 +43,6 @@ pub(crate) struct StartedBefore {
 }
 
 impl RecoveredEffects {
-    /// What was known of an effect before the program was changed still holds.
-    pub(crate) fn know(&mut self, id: EffectId, issue: RecordedIssue, started: Option<StartedBefore>) {
-        if let Some(started) = started {
-            self.started.insert(id.clone(), started);
-        }
-        self.issued.insert(id, issue);
-    }
     /// The version of its memory that a session was issued with.
     pub(crate) fn memory(&self, id: &EffectId) -> Option<&Digest> {
         self.issued.get(id)?.memory.as_ref()
@@ -64,10 +58,10 @@ impl RecoveredEffects {
 }
 
 /// The last session of every memory, by its folder.
-pub(crate) type Memories = HashMap<PathBuf, LastSession>;
+type Memories = HashMap<PathBuf, LastSession>;
 
 /// The last session of a memory.
-pub(crate) struct LastSession {
+struct LastSession {
     place: AgentMemory,
     read: Option<Digest>,
     new: Digest,
@@ -85,11 +79,8 @@ impl Driver {
     ) -> Result<(), RunError> {
         self.replaying = true;
         let mut memories = Memories::new();
-        let (before, records) = records.split_at(changed.min(records.len()));
-        if !before.is_empty() {
-            self.replay_changed(before, &mut memories)?;
-        }
-        for record in records {
+        let records = kept(&self.run.bundle, &self.run.header.inputs, records, changed);
+        for record in records.iter() {
             self.publisher.replay_at(&record.ts);
             match &record.body {
                 RecordBody::Header(_) => self.settle()?,
@@ -134,7 +125,7 @@ impl Driver {
                 }
             }
         }
-        self.publisher.replay_done(!before.is_empty());
+        self.publisher.replay_done(changed > 0);
         self.replaying = false;
         self.supplied.extend(supplied);
         for last in memories.into_values() {
@@ -148,7 +139,6 @@ impl Driver {
 
     /// The machine issued an effect while replaying.
     pub(crate) fn register(&mut self, issued: &Issued) {
-        self.find_kept(issued);
         match &issued.effect {
             Effect::Sleep(request) => {
                 if let Some(now) = self.timeline.now() {
@@ -209,7 +199,7 @@ impl Driver {
     }
 
     /// The time of a scope's `finally` bodies was over.
-    pub(crate) fn replay_passed(&mut self, scope: &EffectId) {
+    fn replay_passed(&mut self, scope: &EffectId) {
         if let Some((_, Some(due))) = self.recovered.deadlines.remove(scope) {
             self.timeline.advance_to(due);
         }
@@ -217,7 +207,7 @@ impl Driver {
     }
 
     /// Gives the machine a recorded answer, and notes which memory it is the last of.
-    pub(crate) fn replay_answer(
+    fn replay_answer(
         &mut self,
         id: &EffectId,
         outcome: &Outcome,

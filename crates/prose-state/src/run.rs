@@ -219,14 +219,10 @@ impl Run {
         for (digest, what) in references(&content.records) {
             values.verify(&digest).map_err(|error| lost(&dir, error, &what))?;
         }
-        let changed = content
-            .records
-            .iter()
-            .rposition(|record| matches!(record.body, RecordBody::Program { .. }));
-        let bundle = match changed.map(|at| &content.records[at].body) {
-            Some(RecordBody::Program { bundle_bytes, .. }) => accepted_bundle(&dir, &values, bundle_bytes)?,
-            _ => read_bundle(&dir, &header)?,
-        };
+        let (bundle, changed) = stored_bundle(&dir, &values, &header, &content.records)?;
+        if let Some((_, digest)) = accepted(&content.records) {
+            restore_bundle(&dir, &values.get(digest)?)?;
+        }
         restore_program(&dir, &bundle)?;
         for folder in FOLDERS {
             create_dir(&dir.path().join(folder))?;
@@ -255,7 +251,7 @@ impl Run {
             started_ms,
             _lock: lock,
         };
-        Ok((run, recover(content, changed.map_or(0, |at| at + 1))))
+        Ok((run, recover(content, changed)))
     }
 
     /// Goes on with a changed program, which is on disk with its record when this returns.
@@ -267,7 +263,7 @@ impl Run {
             bundle: bundle.digest.clone(),
             bundle_bytes,
         })?;
-        write_atomic(&self.dir.bundle(), &bytes, Sync::Durable, "bundle")?;
+        restore_bundle(&self.dir, &bytes)?;
         restore_program(&self.dir, &bundle)?;
         self.bundle = bundle;
         Ok(())
@@ -542,15 +538,41 @@ fn sources(bundle: &Bundle) -> IndexMap<String, Digest> {
         .collect()
 }
 
-/// The changed program that the journal names; brings its copy up to date.
-fn accepted_bundle(dir: &RunDir, values: &ValueStore, digest: &Digest) -> Result<Arc<Bundle>> {
-    let path = dir.bundle();
-    let bytes = values.get(digest)?;
-    if std::fs::read(&path).ok().as_deref() != Some(&*bytes) {
-        write_atomic(&path, &bytes, Sync::Durable, "bundle")?;
+/// What a run executes, and how many of its records are from before that was changed.
+pub(crate) fn stored_bundle(
+    dir: &RunDir,
+    values: &ValueStore,
+    header: &Header,
+    records: &[JournalRecord],
+) -> Result<(Arc<Bundle>, usize)> {
+    match accepted(records) {
+        Some((changed, digest)) => {
+            let bundle = parse_bundle(&values.get(digest)?).map_err(|reason| StateError::BundleDamaged {
+                path: dir.values().join(digest.as_str()),
+                reason,
+            })?;
+            Ok((Arc::new(bundle), changed))
+        }
+        None => Ok((read_bundle(dir, header)?, 0)),
     }
-    let bundle = parse_bundle(&bytes).map_err(|reason| StateError::BundleDamaged { path, reason })?;
-    Ok(Arc::new(bundle))
+}
+
+/// The last change of the program: how many records are from before it, and the new bundle among the values.
+fn accepted(records: &[JournalRecord]) -> Option<(usize, &Digest)> {
+    let mut records = records.iter().enumerate().rev();
+    records.find_map(|(at, record)| match &record.body {
+        RecordBody::Program { bundle_bytes, .. } => Some((at + 1, bundle_bytes)),
+        _ => None,
+    })
+}
+
+/// Writes a bundle beside the journal, where it is missing or another.
+fn restore_bundle(dir: &RunDir, bytes: &[u8]) -> Result<()> {
+    let path = dir.bundle();
+    if std::fs::read(&path).ok().as_deref() != Some(bytes) {
+        write_atomic(&path, bytes, Sync::Durable, "bundle")?;
+    }
+    Ok(())
 }
 
 /// Writes the program's text beside the journal, where it is missing or another.
@@ -563,7 +585,7 @@ fn restore_program(dir: &RunDir, bundle: &Bundle) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
+fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
     let path = dir.bundle();
     let bytes = std::fs::read(&path).map_err(io("read", &path))?;
     let bad = |reason: String| StateError::BundleDamaged {

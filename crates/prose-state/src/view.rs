@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prose_model::{Bundle, Header, JournalRecord, RecordBody, RunId};
 
 use crate::journal::read_intact;
-use crate::run::read_bundle;
+use crate::run::stored_bundle;
 use crate::{Result, RunDir, RunSummary, StateError, ValueStore, run_summary};
 
 /// What is on disk of a run, as far as it can be read.
@@ -20,6 +20,8 @@ pub struct StoredRun {
     pub header: Option<Header>,
     /// What it executes.
     pub bundle: Option<Arc<Bundle>>,
+    /// How many of the records are from before the program was last changed; 0 when it never was.
+    pub changed: usize,
     /// The records before the first damaged one.
     pub records: Vec<JournalRecord>,
     /// Its values.
@@ -111,19 +113,24 @@ pub fn read_run(dir: &RunDir) -> StoredRun {
         Some(RecordBody::Header(header)) => Some((**header).clone()),
         _ => None,
     };
-    let bundle = header.as_ref().and_then(|header| match read_bundle(dir, header) {
-        Ok(bundle) => Some(bundle),
-        Err(error) => {
-            problems.push(format!("what the run executes can't be read: {error}"));
-            None
-        }
-    });
+    let values = ValueStore::at(&dir.values());
+    let stored = header
+        .as_ref()
+        .and_then(|header| match stored_bundle(dir, &values, header, &records) {
+            Ok(stored) => Some(stored),
+            Err(error) => {
+                problems.push(format!("what the run executes can't be read: {error}"));
+                None
+            }
+        });
+    let (bundle, changed) = stored.unzip();
     StoredRun {
         dir: dir.clone(),
-        values: ValueStore::at(&dir.values()),
+        values,
         summary,
         header,
         bundle,
+        changed: changed.unwrap_or(0),
         records,
         problems,
     }
