@@ -1,6 +1,8 @@
 //! Helpers for the tests that cross crates or drive the real binaries; the tests themselves are in `tests/tests/`.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+pub mod crash;
 pub mod lowered;
 pub mod lsp;
 pub mod spec;
@@ -94,7 +96,12 @@ pub fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
 /// A folder with `everything.prose`, which uses every construct, what it uses, and its mock file.
 pub fn everything() -> tempfile::TempDir {
     let dir = workspace(&[]);
-    for name in ["everything.prose", "helper.prose", "everything.mock.toml"] {
+    for name in [
+        "everything.prose",
+        "helper.prose",
+        "deeper.prose",
+        "everything.mock.toml",
+    ] {
         std::fs::copy(root().join("tests/programs").join(name), dir.path().join(name)).unwrap();
     }
     dir

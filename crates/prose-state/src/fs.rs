@@ -65,6 +65,16 @@ pub(crate) fn remove_temporaries(dir: &Path) {
     }
 }
 
+/// The same for all folders below one; links are not followed.
+pub(crate) fn remove_temporaries_below(dir: &Path) {
+    remove_temporaries(dir);
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_temporaries_below(&entry.path());
+        }
+    }
+}
+
 /// Creates a folder and what lies above it.
 pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(io("create", path))

@@ -11,7 +11,7 @@ use prose_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, remove_temporaries, sync_dir, write_atomic};
+use crate::fs::{Sync, create_dir, remove_temporaries, remove_temporaries_below, sync_dir, write_atomic};
 use crate::layout::FOLDERS;
 use crate::references::references;
 use crate::{
@@ -228,7 +228,9 @@ impl Run {
             create_dir(&dir.path().join(folder))?;
         }
         remove_temporaries(dir.path());
-        remove_temporaries(&dir.values());
+        for folder in FOLDERS.iter().filter(|name| **name != "staging") {
+            remove_temporaries_below(&dir.path().join(folder));
+        }
         let started_ms = content
             .records
             .first()

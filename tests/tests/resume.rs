@@ -1,0 +1,201 @@
+//! The real `prose` process is aborted after every journal record; the resumed run must end as if nothing had happened.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use prose_tests::{Ran, everything, files_below, only_run, prose, prose_command};
+use serde_json::Value;
+
+/// Aborts the process when the journal has so many records; header and first lease are written as one.
+const ABORT: &str = "PROSE_TEST_ABORT_AFTER_RECORD";
+
+fn records(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("journal.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// What a run leaves, without what names the process or the time: bindings, memory, and the outcome of every effect.
+fn left(dir: &Path) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, Value>) {
+    let run = only_run(dir);
+    let files = files_below(&run)
+        .into_iter()
+        .filter(|(name, _)| {
+            name.contains("bindings/") || name.ends_with("memory.md") || name.ends_with("program.prose")
+        })
+        .collect();
+    let mut outcomes = BTreeMap::new();
+    for record in records(&run) {
+        if record["t"] == "outcome" {
+            let id = record["id"].as_str().unwrap().to_owned();
+            let twice = outcomes.insert(id.clone(), record["outcome"].clone());
+            assert!(
+                twice.is_none(),
+                "{id} has two outcomes: something was asked again"
+            );
+        }
+    }
+    (files, outcomes)
+}
+
+fn started(dir: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for record in records(&only_run(dir)) {
+        if record["t"] == "started" {
+            *counts
+                .entry(record["id"].as_str().unwrap().to_owned())
+                .or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn aborted_after_every_record_and_resumed_it_ends_the_same() {
+    let whole = everything();
+    let reference = prose(
+        whole.path(),
+        &["run", "everything.prose", "--backend", "simulate", "--quiet"],
+    );
+    assert_eq!(reference.code, 0, "{reference:?}");
+    let total = records(&only_run(whole.path())).len();
+    assert!(total > 100, "{total}");
+    let expected = left(whole.path());
+    // A few at once: each case is two processes that mostly wait for the disk.
+    std::thread::scope(|scope| {
+        for offset in 0..4 {
+            let (reference, expected) = (&reference, &expected);
+            scope.spawn(move || {
+                for n in (2 + offset..total).step_by(4) {
+                    case(n, reference, expected);
+                }
+            });
+        }
+    });
+}
+
+fn case(n: usize, reference: &Ran, expected: &(BTreeMap<String, Vec<u8>>, BTreeMap<String, Value>)) {
+    let dir = everything();
+    let killed: Ran = prose_command(dir.path())
+        .args(["run", "everything.prose", "--backend", "simulate", "--quiet"])
+        .env(ABORT, n.to_string())
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(
+        (killed.code, killed.stdout.as_str()),
+        (-1, ""),
+        "after record {n}: {killed:?}"
+    );
+    let run = only_run(dir.path());
+    assert_eq!(records(&run).len(), n, "the process died right after record {n}");
+    let answered: Vec<String> = left(dir.path()).1.into_keys().collect();
+    let started_before = started(dir.path());
+    let id = run.file_name().unwrap().to_string_lossy().into_owned();
+    let resumed = prose(dir.path(), &["resume", &id, "--quiet"]);
+    assert_eq!(resumed.code, 0, "after record {n}: {resumed:?}");
+    assert_eq!(resumed.stdout, reference.stdout, "after record {n}");
+    let now = left(dir.path());
+    assert_eq!(now.1, expected.1, "outcomes after record {n}");
+    for (name, bytes) in &expected.0 {
+        let found = now.0.get(name).map(|bytes| String::from_utf8_lossy(bytes));
+        assert_eq!(
+            found.as_deref(),
+            Some(&*String::from_utf8_lossy(bytes)),
+            "{name} after record {n}"
+        );
+    }
+    assert_eq!(now.0.len(), expected.0.len(), "files after record {n}");
+    let started_after = started(dir.path());
+    for id in answered {
+        assert_eq!(
+            started_before.get(&id),
+            started_after.get(&id),
+            "{id} had an answer and was started again after record {n}"
+        );
+    }
+}
+
+#[test]
+fn a_run_has_one_owner() {
+    let dir = everything();
+    prose_command(dir.path())
+        .args(["run", "everything.prose", "--backend", "simulate", "--quiet"])
+        .env(ABORT, "20")
+        .output()
+        .unwrap();
+    let run = only_run(dir.path());
+    let id = run.file_name().unwrap().to_string_lossy().into_owned();
+    let lock = std::fs::OpenOptions::new()
+        .write(true)
+        .open(run.join("lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    let refused = prose(dir.path(), &["resume", &id]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    lock.unlock().unwrap();
+    assert_eq!(prose(dir.path(), &["resume", &id, "--quiet"]).code, 0);
+}
+
+#[test]
+fn a_torn_last_record_is_cut_and_damage_before_it_is_reported() {
+    let dir = everything();
+    prose_command(dir.path())
+        .args(["run", "everything.prose", "--backend", "simulate", "--quiet"])
+        .env(ABORT, "40")
+        .output()
+        .unwrap();
+    let run = only_run(dir.path());
+    let id = run.file_name().unwrap().to_string_lossy().into_owned();
+    let journal = run.join("journal.jsonl");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes.truncate(bytes.len() - 9);
+    std::fs::write(&journal, &bytes).unwrap();
+    let resumed = prose(dir.path(), &["resume", &id, "--quiet"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&journal, &bytes).unwrap();
+    let refused = prose(dir.path(), &["resume", &id]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("byte"), "{refused:?}");
+    assert_eq!(std::fs::read(&journal).unwrap(), bytes, "nothing is changed");
+}
+
+#[test]
+fn a_changed_program_is_not_resumed_unless_accepted() {
+    let dir = everything();
+    prose_command(dir.path())
+        .args(["run", "everything.prose", "--backend", "simulate", "--quiet"])
+        .env(ABORT, "30")
+        .output()
+        .unwrap();
+    let id = only_run(dir.path())
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    let program = dir.path().join("everything.prose");
+    let text = std::fs::read_to_string(&program).unwrap();
+    std::fs::write(&program, text.replace("Finish", "Finish differently")).unwrap();
+    let refused = prose(dir.path(), &["resume", &id]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("everything.prose") && refused.stderr.contains("--accept-changes"));
+    for line in [
+        "--- everything.prose",
+        "+++ everything.prose",
+        "-output everything = session \"Finish\"\n",
+    ] {
+        assert!(refused.stderr.contains(line), "{refused:?}");
+    }
+    let resumed = prose(dir.path(), &["resume", &id, "--accept-changes", "--quiet"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(
+        resumed.stdout.contains("reply to Finish differently"),
+        "{resumed:?}"
+    );
+}
