@@ -75,19 +75,24 @@ fn name_ref(node: Option<ast::NameRef<Inner<'_>>>) -> Option<Ident> {
     node?.token().as_ref().map(ident)
 }
 
-/// Collects without room for more: what is read stays in memory for as long as its file is known, and most lists are short.
-fn exact<T>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut out: Vec<T> = items.collect();
-    out.shrink_to_fit();
+/// Reads one after the other into a list without room for more: what is read stays in memory for as long as its file is known, and
+/// most lists are short. Nodes are counted first, which costs less than growing.
+fn list<N, T>(nodes: impl Iterator<Item = N> + Clone, mut read: impl FnMut(N) -> Option<T>) -> Vec<T> {
+    let count = nodes.clone().count();
+    let mut out = Vec::with_capacity(count);
+    nodes.for_each(|it| out.extend(read(it)));
+    if out.len() < count {
+        out.shrink_to_fit();
+    }
     out
 }
 
-fn stmts<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt<Inner<'a>>>) -> Vec<Stmt> {
-    let read = nodes
+fn stmts<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Stmt<Inner<'a>>> + Clone) -> Vec<Stmt> {
+    list(nodes, |it| match &it {
         // `output name: "what it is"` only tells the reader something.
-        .filter(|it| !matches!(it, ast::Stmt::Output(it) if it.only_declares()))
-        .map(|it| stmt(cx, &it));
-    exact(read)
+        ast::Stmt::Output(it) if it.only_declares() => None,
+        it => Some(stmt(cx, it)),
+    })
 }
 
 fn stmt(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> Stmt {
@@ -149,9 +154,7 @@ fn executable_kind(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> ExprKind {
         },
         ast::Stmt::Let(it) => {
             let target = match (name(it.name()), it.pattern()) {
-                (_, Some(pattern)) => {
-                    LetTarget::Record(pattern.names().filter_map(|it| name(Some(it))).collect())
-                }
+                (_, Some(pattern)) => LetTarget::Record(list(pattern.names(), |it| name(Some(it)))),
                 (Some(name), None) => LetTarget::Name(name),
                 (None, None) => LetTarget::Missing,
             };
@@ -255,44 +258,40 @@ fn body(cx: &mut Build, node: Option<ast::Body<Inner<'_>>>) -> Body {
 }
 
 fn params(node: Option<ast::ParamList<Inner<'_>>>) -> Vec<Ident> {
-    node.map(|list| list.params().filter_map(|it| name(it.name())).collect())
+    node.map(|it| list(it.params(), |it| name(it.name())))
         .unwrap_or_default()
 }
 
-fn mods<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier<Inner<'a>>>) -> Vec<Modifier> {
-    nodes
-        .map(|it| Modifier {
+fn mods<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Modifier<Inner<'a>>> + Clone) -> Vec<Modifier> {
+    list(nodes, |it| {
+        Some(Modifier {
             name: name(it.name()),
             value: it.value().map(|it| expr(cx, &it)),
             range: range(&it),
         })
-        .collect()
+    })
 }
 
 fn args(cx: &mut Build, node: Option<ast::ArgList<Inner<'_>>>) -> Vec<Argument> {
-    let Some(list) = node else { return Vec::new() };
-    list.args()
-        .map(|it| Argument {
+    let Some(args) = node else { return Vec::new() };
+    list(args.args(), |it| {
+        Some(Argument {
             name: name(it.name()),
             value: opt_expr(cx, it.value(), it.node()),
         })
-        .collect()
+    })
 }
 
-fn props<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Property<Inner<'a>>>) -> Vec<Property> {
-    let read = nodes.filter_map(|it| {
+fn props<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Property<Inner<'a>>> + Clone) -> Vec<Property> {
+    list(nodes, |it| {
         let key = name(it.key())?;
         let value = match it.value() {
             None => PropValue::Missing,
             Some(PropertyValue::Expr(it)) => PropValue::Expr(expr(cx, &it)),
             Some(PropertyValue::Nested(it)) => PropValue::Nested(props(cx, it.properties()), range(&it)),
-            Some(PropertyValue::Dashes(it)) => PropValue::Dashes(
-                it.items()
-                    .filter_map(|it| it.value())
-                    .map(|it| expr(cx, &it))
-                    .collect(),
-                range(&it),
-            ),
+            Some(PropertyValue::Dashes(it)) => {
+                PropValue::Dashes(list(it.items(), |it| Some(expr(cx, &it.value()?))), range(&it))
+            }
             Some(PropertyValue::Block(it)) => match it.string() {
                 Some(string) => PropValue::Block(template(&string)),
                 None => PropValue::Missing,
@@ -307,8 +306,7 @@ fn props<'a>(cx: &mut Build, nodes: impl Iterator<Item = ast::Property<Inner<'a>
             range: range(&it),
             value,
         })
-    });
-    exact(read)
+    })
 }
 
 fn boxed(cx: &mut Build, node: Option<ast::Expr<Inner<'_>>>, parent: &Inner<'_>) -> Box<Expr> {
@@ -388,7 +386,8 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             body: body(cx, it.body()),
         })),
         ast::Expr::If(it) => {
-            let mut arms = vec![(opt_expr(cx, it.condition(), syntax), body(cx, it.body()))];
+            let mut arms = Vec::with_capacity(1 + it.elifs().count());
+            arms.push((opt_expr(cx, it.condition(), syntax), body(cx, it.body())));
             arms.extend(
                 it.elifs()
                     .map(|it| (opt_expr(cx, it.condition(), it.node()), body(cx, it.body()))),
@@ -404,16 +403,13 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
         },
         ast::Expr::Try(it) => ExprKind::Try {
             body: body(cx, it.body()),
-            catches: it
-                .catches()
-                .map(|it| (name(it.name()), body(cx, it.body())))
-                .collect(),
+            catches: list(it.catches(), |it| Some((name(it.name()), body(cx, it.body())))),
             finally: it.finally_clause().map(|it| body(cx, it.body())),
         },
-        ast::Expr::Arrow(it) => ExprKind::Arrow(it.steps().map(|it| expr(cx, &it)).collect()),
+        ast::Expr::Arrow(it) => ExprKind::Arrow(list(it.steps(), |it| Some(expr(cx, &it)))),
         ast::Expr::Pipe(it) => ExprKind::Pipeline {
             source: boxed(cx, it.input(), syntax),
-            stages: it.ops().map(|it| stage(cx, &it)).collect(),
+            stages: list(it.ops(), |it| Some(stage(cx, &it))),
         },
         ast::Expr::Bin(it) => {
             let (lhs, rhs) = (boxed(cx, it.lhs(), syntax), boxed(cx, it.rhs(), syntax));
@@ -457,10 +453,10 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             }
         }
         ast::Expr::List(it) => ExprKind::List {
-            items: it.elements().map(|it| expr(cx, &it)).collect(),
+            items: list(it.elements(), |it| Some(expr(cx, &it))),
             bracketed: it.is_bracketed(),
         },
-        ast::Expr::Object(it) => ExprKind::Record(it.fields().filter_map(|it| field(cx, &it)).collect()),
+        ast::Expr::Object(it) => ExprKind::Record(list(it.fields(), |it| field(cx, &it))),
         ast::Expr::Literal(it) => match it.kind() {
             Some(LiteralKind::String(string)) => ExprKind::Text(template(&string)),
             Some(LiteralKind::Number(number)) => ExprKind::Number(number),

@@ -165,14 +165,14 @@ pub enum Part {
 impl Template {
     /// The text with its interpolations as written.
     pub fn source(&self) -> String {
-        let mut out = String::new();
-        for part in &self.parts {
-            match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Insert { verbatim, .. } => out.push_str(verbatim),
-            }
-        }
-        out
+        self.pieces().collect()
+    }
+    /// The same in pieces.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Insert { verbatim, .. } => verbatim.as_str(),
+        })
     }
     /// The text, when nothing is interpolated.
     pub fn plain(&self) -> Option<String> {

@@ -4,7 +4,7 @@
 //! lives, and equal names have the same one. A text that was a name once is never freed. That is little: people type few
 //! different names, and each takes less than a hundred bytes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -96,6 +96,63 @@ impl Known {
         self.room = rest;
         place.copy_from_slice(text.as_bytes());
         std::str::from_utf8(place).unwrap_or_default()
+    }
+}
+
+/// Some names, numbered from 0 in the order in which they are met: a table from names to what is kept of them in lists, as long
+/// as something is put together.
+pub(crate) struct Numbering {
+    /// For each name one more than its number here, or 0.
+    numbers: Vec<u32>,
+    names: Vec<Name>,
+}
+
+thread_local! {
+    /// The last one on this thread, empty: no memory has to be asked for and cleared for the next.
+    static SPARE: Cell<(Vec<u32>, Vec<Name>)> = const { Cell::new((Vec::new(), Vec::new())) };
+}
+
+impl Numbering {
+    pub fn new() -> Numbering {
+        let (numbers, names) = SPARE.take();
+        Numbering { numbers, names }
+    }
+
+    /// The number of a name, which is met if it was not before.
+    pub fn meet(&mut self, name: Name) -> u32 {
+        let at = name.number() as usize;
+        if at >= self.numbers.len() {
+            self.numbers.resize((at + 1).next_power_of_two(), 0);
+        }
+        let number = &mut self.numbers[at];
+        if *number == 0 {
+            self.names.push(name);
+            *number = self.names.len() as u32;
+        }
+        *number - 1
+    }
+
+    /// Whether a name was met.
+    pub fn has(&self, name: Name) -> bool {
+        self.numbers
+            .get(name.number() as usize)
+            .is_some_and(|it| *it != 0)
+    }
+
+    /// The names in the order of their numbers.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+}
+
+impl Drop for Numbering {
+    fn drop(&mut self) {
+        for name in self.names.drain(..) {
+            if let Some(number) = self.numbers.get_mut(name.number() as usize) {
+                *number = 0;
+            }
+        }
+        SPARE.set((std::mem::take(&mut self.numbers), std::mem::take(&mut self.names)));
     }
 }
 
@@ -225,6 +282,19 @@ mod tests {
         let mut sorted = names.to_vec();
         sorted.sort();
         assert!(sorted.is_sorted_by_key(|it| it.as_str()));
+    }
+
+    #[test]
+    fn numbers_in_the_order_of_meeting() {
+        for _ in 0..2 {
+            let [a, b] = ["a", "b"].map(Name::new);
+            let mut outer = Numbering::new();
+            assert_eq!((outer.meet(b), outer.meet(a), outer.meet(b)), (0, 1, 0));
+            let mut inner = Numbering::new();
+            assert!(!inner.has(b));
+            assert_eq!(inner.meet(a), 0);
+            assert_eq!(outer.names(), [b, a]);
+        }
     }
 
     #[test]

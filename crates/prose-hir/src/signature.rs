@@ -10,6 +10,7 @@ use prose_syntax::TextSize;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::hir::*;
+use crate::name::Numbering;
 use crate::scopes::{Def, DefKind, FrameKind, Holds, ROOT, RefKind, Scopes, Valued};
 use crate::vars::VarPlace;
 
@@ -185,11 +186,15 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
     }
     pauses(body, &mut out);
     out.held = scopes.held.clone();
-    let mut met: FxHashMap<&Name, u32> = FxHashMap::default();
+    let mut names = Numbering::new();
+    let mut counts: Vec<u32> = Vec::with_capacity(scopes.defs.len());
     let nths = scopes.defs.iter().map(|def| {
-        let count = met.entry(&def.name).or_default();
-        *count += 1;
-        *count - 1
+        let name = names.meet(def.name) as usize;
+        if name == counts.len() {
+            counts.push(0);
+        }
+        counts[name] += 1;
+        counts[name] - 1
     });
     out.nths = nths.collect();
     out.empty = body.stmts.is_empty();
@@ -229,16 +234,16 @@ impl Usage {
 
 /// Reads the names that a chunk uses, each once, in the order of their first use.
 pub(crate) fn usages_of(scopes: &Scopes) -> Vec<Usage> {
-    let mut index: FxHashMap<&Name, usize> = FxHashMap::default();
-    let mut out: Vec<Usage> = Vec::new();
+    let mut names = Numbering::new();
+    let mut out: Vec<Usage> = Vec::with_capacity(scopes.refs.len());
     for used in &scopes.refs {
-        let at = *index.entry(&used.name).or_insert_with(|| {
+        let at = names.meet(used.name) as usize;
+        if at == out.len() {
             out.push(Usage {
                 name: used.name,
                 kinds: 0,
             });
-            out.len() - 1
-        });
+        }
         out[at].kinds |= 1 << used.kind as u16;
     }
     out

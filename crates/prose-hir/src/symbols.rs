@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::name::Numbering;
 use crate::scopes::{DefKind, Holds};
 use crate::signature::*;
-use crate::vars::{VarEntry, VarTable, Vars};
+use crate::vars::{VarEntry, VarTable};
 use crate::{Chunk, Db, FileState, SourceFile};
 
 /// A definition: a file, a chunk, and the definition's number there.
@@ -98,8 +99,6 @@ pub(crate) struct FileSymbols {
     pub outputs: Vec<Name>,
     /// Where each chunk stands.
     pub positions: Arc<FxHashMap<Chunk, u32>>,
-    /// Names of agents, blocks and imports.
-    pub globals: FxHashSet<Name>,
     /// Blocks that can call themselves, directly or through others.
     pub recursive: FxHashSet<Name>,
     /// The first chunk that runs anything.
@@ -129,6 +128,9 @@ enum Declared<'a> {
 
 /// What a chunk declares for the whole file, in the order of the text, so that it doesn't matter where the file is cut.
 fn in_order(sig: &Declarations) -> Vec<Declared<'_>> {
+    if sig.agents.is_empty() && sig.blocks.is_empty() && sig.uses.is_empty() {
+        return Vec::new();
+    }
     let mut out: Vec<(u32, Declared<'_>)> = Vec::new();
     out.extend(sig.agents.iter().map(|it| (it.def, Declared::Agent(it))));
     out.extend(sig.blocks.iter().map(|it| (it.def, Declared::Block(it))));
@@ -151,11 +153,14 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     let mut calls: FxHashMap<&Name, &[Name]> = FxHashMap::default();
     let mut leaving: Option<(Chunk, u32)> = None;
     let mut unreached: Option<(Chunk, Chunk)> = None;
-    let mut first_direct: FxHashMap<&Name, (Site, DefKind)> = FxHashMap::default();
+    let mut names = Numbering::new();
+    // By the numbers of names.
+    let mut first_direct: Vec<Option<(Site, DefKind)>> = Vec::new();
     let mut first_target: FxHashMap<&str, (Site, &Name)> = FxHashMap::default();
     let mut outputs = FxHashSet::default();
-    let mut vars: Vec<(&Name, VarEntry)> = Vec::new();
-    for (index, chunk) in file.chunks(db).iter().enumerate() {
+    let chunks = file.chunks(db);
+    let mut vars: Vec<(u32, VarEntry)> = Vec::with_capacity(chunks.len() * 8);
+    for (index, chunk) in chunks.iter().enumerate() {
         let sig = crate::queries::declarations(db, *chunk);
         let at = |def: u32| Site {
             file,
@@ -242,8 +247,13 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         }
         for it in &sig.vars {
             let site = at(it.def);
+            let number = names.meet(it.name);
+            if number as usize == first_direct.len() {
+                first_direct.push(None);
+            }
             if it.direct && it.kind.declares_slot() {
-                match first_direct.get_mut(&it.name) {
+                let first_direct = &mut first_direct[number as usize];
+                match first_direct {
                     // From here on it is an output.
                     Some((_, first_kind)) if it.promotes && *first_kind != DefKind::Output => {
                         *first_kind = DefKind::Output;
@@ -255,13 +265,11 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
                         kind: it.kind,
                         first_kind: *first_kind,
                     }),
-                    None => {
-                        first_direct.insert(&it.name, (site, it.kind));
-                    }
+                    None => *first_direct = Some((site, it.kind)),
                 }
             }
             vars.push((
-                &it.name,
+                number,
                 VarEntry {
                     site,
                     at: index as u32,
@@ -275,7 +283,7 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
         }
     }
     if !out.imports.is_empty() {
-        for chunk in file.chunks(db).iter() {
+        for chunk in chunks.iter() {
             let sig = crate::queries::declarations(db, *chunk);
             out.held.extend(sig.held.iter().cloned());
         }
@@ -283,14 +291,13 @@ pub(crate) fn fold(db: &dyn Db, file: SourceFile) -> FileSymbols {
     if let (Some(after), Some((first, last))) = (leaving, unreached) {
         out.unreached = Some(Unreached { after, first, last });
     }
-    out.vars = VarTable::new(vars);
     out.recursive = recursive(&calls);
     let globals = out
         .agents
         .keys()
         .chain(out.blocks.keys())
         .chain(out.imports.keys());
-    out.globals = globals.cloned().collect();
+    out.vars = VarTable::new(names.names(), &vars, globals);
     out
 }
 
@@ -444,8 +451,8 @@ fn visit(db: &dyn Db, file: SourceFile, seen: &mut FxHashSet<SourceFile>, out: &
             out.blocks.entry(*name).or_insert_with(|| entry.clone());
         }
     }
-    for name in symbols.vars.keys() {
-        if symbols.vars.get(name).is_some_and(Vars::any_elsewhere) {
+    for (name, vars) in symbols.vars.iter() {
+        if vars.any_elsewhere() {
             out.foreign.insert(*name);
         }
     }

@@ -1,8 +1,7 @@
 //! The variables of a file by name: what each statement of the top level, each block and each iteration declares.
 
 use crate::Name;
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::scopes::{DefKind, Valued};
 use crate::symbols::Site;
@@ -65,15 +64,35 @@ pub(crate) fn first_after(list: &[VarEntry], at: u32) -> Option<&VarEntry> {
 }
 
 /// All variables of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct VarTable {
-    /// For each name its stretch of the entries.
-    names: IndexMap<Name, (u32, u32), FxBuildHasher>,
+    /// The names of variables, in the order of their first one, each with where its stretch of the entries begins.
+    names: Box<[(Name, u32)]>,
     /// Those of a name stand together, by place and then in the order of the text.
     entries: Box<[VarEntry]>,
     /// What each name looks like, in their order.
     looks: Box<[Look]>,
+    /// What is known by each name.
+    known: FxHashMap<Name, Known>,
 }
+
+/// What is known by a name.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known {
+    /// The stretch of its entries, empty if no variable has it.
+    start: u32,
+    end: u32,
+    /// Whether an agent, block or import has it.
+    pub global: bool,
+}
+
+impl PartialEq for VarTable {
+    fn eq(&self, other: &Self) -> bool {
+        // Everything else follows from these, and from the globals, which are compared elsewhere.
+        self.names == other.names && self.entries == other.entries
+    }
+}
+impl Eq for VarTable {}
 
 /// The length of a word and which letters it has (by five bits of each), to see fast that two words differ much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,93 +122,98 @@ impl Look {
 }
 
 impl VarTable {
-    /// Takes the variables in the order of the text.
-    pub fn new(vars: Vec<(&Name, VarEntry)>) -> VarTable {
+    /// Takes the variables in the order of the text, each with the number of its name among `names`, and the names of what is
+    /// no variable.
+    pub fn new<'a>(
+        names: &[Name],
+        vars: &[(u32, VarEntry)],
+        globals: impl Iterator<Item = &'a Name>,
+    ) -> VarTable {
         // Counts first, so that the variables of a name come to stand together.
-        let mut names: IndexMap<Name, (u32, u32), FxBuildHasher> =
-            IndexMap::with_capacity_and_hasher(vars.len() / 2, FxBuildHasher);
-        let mut ids = Vec::with_capacity(vars.len());
-        let mut counts: Vec<u32> = Vec::new();
-        for (name, _) in &vars {
-            let id = match names.get(*name) {
-                Some((id, _)) => *id,
-                None => {
-                    let id = counts.len() as u32;
-                    counts.push(0);
-                    names.insert(*(*name), (id, 0));
-                    id
-                }
-            };
-            counts[id as usize] += 1;
-            ids.push(id);
+        let mut starts = vec![0; names.len() + 1];
+        for (id, _) in vars {
+            starts[*id as usize + 1] += 1;
         }
-        let mut next = 0;
-        let mut ends: Vec<u32> = counts
-            .iter()
-            .map(|count| {
-                let start = next;
-                next += count;
-                start
-            })
-            .collect();
+        for id in 0..names.len() {
+            starts[id + 1] += starts[id];
+        }
+        let mut ends = starts.clone();
+        // Any will do; all are overwritten.
         let mut entries: Vec<VarEntry> = vars.iter().map(|it| it.1).collect();
-        for ((_, entry), id) in vars.iter().zip(ids) {
-            let at = &mut ends[id as usize];
+        for (id, entry) in vars {
+            let at = &mut ends[*id as usize];
             entries[*at as usize] = *entry;
             *at += 1;
         }
-        for (start, end) in names.values_mut() {
-            let id = *start as usize;
-            (*start, *end) = (ends[id] - counts[id], ends[id]);
-            let stretch = &mut entries[*start as usize..*end as usize];
+        let mut known = FxHashMap::with_capacity_and_hasher(names.len() + names.len() / 8, FxBuildHasher);
+        for (name, bounds) in names.iter().zip(starts.windows(2)) {
+            let (start, end) = (bounds[0], bounds[1]);
+            let stretch = &mut entries[start as usize..end as usize];
             if stretch.len() > 1 {
                 // Stable: the order of the text stays.
                 stretch.sort_by_key(|it| it.place);
             }
+            known.insert(
+                *name,
+                Known {
+                    start,
+                    end,
+                    global: false,
+                },
+            );
         }
-        names.shrink_to_fit();
+        for name in globals {
+            known.entry(*name).or_insert_with(Known::default).global = true;
+        }
         VarTable {
-            looks: names.keys().map(|it| Look::of(it)).collect(),
-            names,
+            looks: names.iter().map(|it| Look::of(it)).collect(),
+            names: names.iter().copied().zip(starts).collect(),
             entries: entries.into(),
+            known,
         }
+    }
+
+    /// What is known by a name, if anything is.
+    pub fn known(&self, name: &Name) -> Option<Known> {
+        self.known.get(name).copied()
+    }
+
+    /// The variables of a name that is known, if there are any.
+    pub fn of(&self, known: Known) -> Option<Vars<'_>> {
+        (known.start < known.end).then(|| Vars {
+            entries: &self.entries[known.start as usize..known.end as usize],
+        })
     }
 
     /// The variables of a name, if there are any.
     pub fn get(&self, name: &Name) -> Option<Vars<'_>> {
-        let (start, end) = *self.names.get(name)?;
-        Some(Vars {
-            entries: &self.entries[start as usize..end as usize],
-        })
+        self.of(self.known(name)?)
     }
 
-    /// Every name with its variables, in no particular order.
+    /// Every name with its variables, in the order of their first one.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, Vars<'_>)> {
-        self.names.iter().map(|(name, (start, end))| {
-            let entries = &self.entries[*start as usize..*end as usize];
+        let ends = self.names.iter().skip(1).map(|it| it.1);
+        let ends = ends.chain([self.entries.len() as u32]);
+        self.names.iter().zip(ends).map(|((name, start), end)| {
+            let entries = &self.entries[*start as usize..end as usize];
             (name, Vars { entries })
         })
     }
 
-    /// Whether anything is named so.
+    /// Whether any variable is named so.
     pub fn contains_key(&self, name: &Name) -> bool {
-        self.names.contains_key(name)
-    }
-
-    /// How many names there are.
-    pub fn count(&self) -> usize {
-        self.names.len()
+        self.get(name).is_some()
     }
 
     /// All names, in the order of their first variable.
     pub fn keys(&self) -> impl Iterator<Item = &Name> {
-        self.names.keys()
+        self.names.iter().map(|it| &it.0)
     }
 
     /// Names that so many insertions, deletions, replacements and swaps may make of a word, and some others.
     pub fn like(&self, word: &str, edits: u32) -> impl Iterator<Item = &Name> {
         let look = Look::of(word);
-        let names = self.looks.iter().zip(self.names.keys());
+        let names = self.looks.iter().zip(self.keys());
         names
             .filter(move |(it, _)| look.may_become(**it, edits))
             .map(|(_, name)| name)

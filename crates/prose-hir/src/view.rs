@@ -5,6 +5,7 @@
 //! A view holds only what order the variables of one name have, counted from the chunk outwards, and says of a definition in
 //! another chunk how many of its name come before it there.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::Name;
@@ -119,51 +120,63 @@ impl Seen {
         let mut agents = Vec::new();
         let mut blocks = Vec::new();
         let mut imports = Vec::new();
-        let mut ends = Vec::with_capacity(names.len());
-        let mut vars = Vec::with_capacity(names.len());
         let mut foreign = Vec::new();
         let mut recursive = Vec::new();
-        for (number, name) in (0u32..).zip(names.iter()) {
-            // Most names are those of variables.
-            let global = own.globals.contains(name) || used_files;
-            if global && let Some(it) = program.agent(name) {
-                let site = near(it.site);
-                agents.push((number, AgentEntry { site, ..it.clone() }));
-            }
-            if global && let Some(it) = program.block(name) {
-                let site = near(it.site);
-                blocks.push((number, BlockEntry { site, ..it.clone() }));
-            }
-            if global && let Some(it) = program.import(name) {
-                let site = it.site.map(near);
-                imports.push((number, ImportEntry { site, ..it.clone() }));
-            }
-            if let Some(it) = own.vars.get(name) {
-                let from = vars.len();
-                picked(it, at, &mut vars);
-                for it in &mut vars[from..] {
-                    it.site = near(it.site);
+        let (ends, vars) = ROOM.with_borrow_mut(|(ends, vars)| {
+            ends.clear();
+            vars.clear();
+            for (number, name) in (0u32..).zip(names.iter()) {
+                let known = own.vars.known(name);
+                // Most names are those of variables.
+                let global = known.is_some_and(|it| it.global) || used_files;
+                if global && let Some(it) = program.agent(name) {
+                    let site = near(it.site);
+                    agents.push((number, AgentEntry { site, ..it.clone() }));
                 }
-                ends.push((number, vars.len() as u32));
+                if global && let Some(it) = program.block(name) {
+                    let site = near(it.site);
+                    blocks.push((number, BlockEntry { site, ..it.clone() }));
+                }
+                if global && let Some(it) = program.import(name) {
+                    let site = it.site.map(near);
+                    imports.push((number, ImportEntry { site, ..it.clone() }));
+                }
+                if let Some(it) = known.and_then(|it| own.vars.of(it)) {
+                    let from = vars.len();
+                    picked(it, at, vars);
+                    for it in &mut vars[from..] {
+                        it.site = near(it.site);
+                    }
+                    ends.push((number, vars.len() as u32));
+                }
+                if program.foreign.contains(name) {
+                    foreign.push(number);
+                }
+                if global && own.recursive.contains(name) {
+                    recursive.push(number);
+                }
             }
-            if program.foreign.contains(name) {
-                foreign.push(number);
-            }
-            if global && own.recursive.contains(name) {
-                recursive.push(number);
-            }
-        }
+            (Box::from(ends.as_slice()), Box::from(vars.as_slice()))
+        });
         Seen {
             names,
             agents: agents.into(),
             blocks: blocks.into(),
             imports: imports.into(),
-            ends: ends.into(),
-            vars: vars.into(),
+            ends,
+            vars,
             foreign: foreign.into(),
             recursive: recursive.into(),
         }
     }
+}
+
+/// Ends and variables.
+type Room = (Vec<(u32, u32)>, Vec<VarEntry>);
+
+thread_local! {
+    /// Lists that are put together here and then kept with no more room than they need.
+    static ROOM: RefCell<Room> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 /// Of the variables of a name those that can matter to a chunk.

@@ -192,7 +192,6 @@ fn unknown_model(ctx: &mut Context<'_>, name: &str, range: prose_syntax::TextRan
 
 /// `property`: the text of a `prompt:`, else the text of a session.
 fn prompt(ctx: &mut Context<'_>, text: &Template, property: bool) {
-    let source = text.source();
     if text.content.is_empty() {
         let (code, message) = if property {
             ("W004", "the prompt is empty: say what is to be done")
@@ -200,13 +199,15 @@ fn prompt(ctx: &mut Context<'_>, text: &Template, property: bool) {
             ("W001", "the session's prompt is empty: say what is to be done")
         };
         ctx.push(Finding::new(code, text.range, message));
-    } else if source.trim().is_empty() {
+    } else if text.pieces().all(|it| it.trim().is_empty()) {
         ctx.push(Finding::new(
             "W002",
             text.range,
             "the prompt is only blanks: say what is to be done",
         ));
-    } else if source.len() > LONG_PROMPT && source.chars().count() > LONG_PROMPT {
+    } else if text.pieces().map(str::len).sum::<usize>() > LONG_PROMPT
+        && text.pieces().map(|it| it.chars().count()).sum::<usize>() > LONG_PROMPT
+    {
         let text_start =
             prose_syntax::TextRange::at(text.range.start(), text.content.start() - text.range.start());
         let message = format!("the prompt has more than {LONG_PROMPT} characters: consider several sessions");

@@ -7,9 +7,10 @@
 use crate::Name;
 use prose_model::codes::Severity;
 use prose_syntax::{ChunkMap, SyntaxError, TextRange, TextSize};
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::diagnostic::Finding;
+use crate::name::Numbering;
 use crate::paths::{TargetKind, target_kind};
 use crate::scopes::{DefKind, RefKind, Valued};
 use crate::symbols::{FileSymbols, ImportEntry, ProgramScope, Site};
@@ -27,9 +28,7 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
         return Vec::new();
     }
     let program = queries::program_scope(db, file);
-    let room = symbols.vars.count();
-    let mut read: FxHashSet<&Name> = FxHashSet::with_capacity_and_hasher(room, FxBuildHasher);
-    let mut called: FxHashSet<&Name> = FxHashSet::default();
+    let (mut read, mut called) = (Numbering::new(), Numbering::new());
     for file in std::iter::once(&file).chain(&program.used) {
         for usage in file
             .chunks(db)
@@ -37,30 +36,30 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
             .flat_map(|it| queries::usages(db, *it).iter())
         {
             if usage.reads() {
-                read.insert(&usage.name);
+                read.meet(usage.name);
             }
             if usage.has(RefKind::Do) || usage.has(RefKind::Call) {
-                called.insert(&usage.name);
+                called.meet(usage.name);
             }
         }
     }
 
     let mut out: Vec<Unused<'_>> = Vec::new();
     for (name, agent) in &symbols.agents {
-        if !read.contains(name) {
+        if !read.has(*name) {
             let text = format!("agent `{name}` is never used: run it with `session: {name}`, or remove it");
             out.push((name, agent.site, "L401", text));
         }
     }
     for (name, block) in &symbols.blocks {
-        if !called.contains(name) {
+        if !called.has(*name) {
             let text = format!("block `{name}` is never called: call it with `do {name}`, or remove it");
             out.push((name, block.site, "L402", text));
         }
     }
     for (name, import) in &symbols.imports {
         if let Some(site) = import.site
-            && !read.contains(name)
+            && !read.has(*name)
             && !serves(db, program, &read, name, import)
         {
             let text =
@@ -74,7 +73,7 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
             .iter()
             .any(|it| queries::file_symbols(db, *it).judges_in_blocks);
     for (name, vars) in symbols.vars.iter() {
-        if name.starts_with('_') || read.contains(name) {
+        if read.has(*name) || name.starts_with('_') {
             continue;
         }
         for entry in vars.all() {
@@ -105,13 +104,9 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
 }
 
 /// Leaves out what a misspelled name was probably meant to be: that is reported where the name is used.
-fn misspelled(
-    symbols: &FileSymbols,
-    program: &ProgramScope,
-    read: &FxHashSet<&Name>,
-    out: &mut Vec<Unused<'_>>,
-) {
+fn misspelled(symbols: &FileSymbols, program: &ProgramScope, read: &Numbering, out: &mut Vec<Unused<'_>>) {
     let unknown: Vec<&str> = read
+        .names()
         .iter()
         .filter(|it| {
             !symbols.vars.contains_key(it)
@@ -180,13 +175,7 @@ fn variable(
 }
 
 /// Whether a `use` is of some use besides the name that it gives: a skill, or agents and blocks of the file it leads to.
-fn serves(
-    db: &dyn Db,
-    program: &ProgramScope,
-    read: &FxHashSet<&Name>,
-    name: &Name,
-    import: &ImportEntry,
-) -> bool {
+fn serves(db: &dyn Db, program: &ProgramScope, read: &Numbering, name: &Name, import: &ImportEntry) -> bool {
     let target = import.target.as_str();
     let skills = &program.own.wanted_skills;
     if skills.contains(name.as_str())
@@ -215,7 +204,7 @@ fn serves(
                     .agents
                     .keys()
                     .chain(symbols.blocks.keys())
-                    .any(|it| read.contains(it))
+                    .any(|it| read.has(*it))
                 {
                     return true;
                 }

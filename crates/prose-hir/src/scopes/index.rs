@@ -1,9 +1,10 @@
 //! Finding the variables of a name without looking at all of them.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::Name;
-use rustc_hash::FxHashMap;
+use crate::name::Numbering;
 
 use super::{Def, DefKind, Scope, Scopes};
 
@@ -34,7 +35,8 @@ impl Sort {
 /// The variables of every name, in three orders. Each name has the same stretch of all three.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct NameIndex {
-    stretches: FxHashMap<Name, (u32, u32)>,
+    /// By the numbers of the names, each with where its stretch begins; it ends where the next begins.
+    stretches: Box<[(Name, u32)]>,
     /// By scope, then in order.
     by_scope: Box<[u32]>,
     /// By sort and home, then in order.
@@ -45,30 +47,29 @@ pub(super) struct NameIndex {
 
 impl NameIndex {
     pub fn new(scopes: &[Scope], defs: &[Def]) -> NameIndex {
-        // Counts first, so that the definitions of a name come to stand together.
-        let mut stretches: FxHashMap<Name, (u32, u32)> = FxHashMap::default();
         let vars = || (0u32..).zip(defs).filter(|(_, def)| !def.kind.is_global());
-        let mut total = 0;
-        for (_, def) in vars() {
-            total += 1;
-            match stretches.get_mut(&def.name) {
-                Some(stretch) => stretch.1 += 1,
-                None => drop(stretches.insert(def.name, (u32::MAX, 1))),
-            }
+        let mut names = Numbering::new();
+        let ids: Vec<u32> = vars().map(|(_, def)| names.meet(def.name)).collect();
+        let mut counts = vec![0; names.names().len()];
+        for id in &ids {
+            counts[*id as usize] += 1;
         }
-        let mut in_order = vec![0; total];
+        let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+        order.sort_unstable_by_key(|it| names.names()[*it as usize].number());
         let mut next = 0;
-        for (index, def) in vars() {
-            if let Some((start, count)) = stretches.get_mut(&def.name) {
-                if *start == u32::MAX {
-                    // From here on the second number is where the stretch ends so far.
-                    *start = next;
-                    next += *count;
-                    *count = *start;
-                }
-                in_order[*count as usize] = index;
-                *count += 1;
-            }
+        // From here on the numbers are where stretches end so far.
+        for id in &order {
+            next += std::mem::replace(&mut counts[*id as usize], next);
+        }
+        let stretches = order
+            .iter()
+            .map(|it| (names.names()[*it as usize], counts[*it as usize]));
+        let stretches = stretches.collect();
+        let mut in_order = vec![0; ids.len()];
+        for ((index, _), id) in vars().zip(&ids) {
+            let end = &mut counts[*id as usize];
+            in_order[*end as usize] = index;
+            *end += 1;
         }
         let mut index = NameIndex {
             by_scope: in_order.clone().into(),
@@ -78,8 +79,8 @@ impl NameIndex {
         };
         let home = |def: &Def| scopes[def.scope as usize].home;
         let frame = |def: &Def| scopes[def.scope as usize].frame;
-        for (start, end) in index.stretches.values() {
-            let stretch = *start as usize..*end as usize;
+        for at in 0..index.stretches.len() {
+            let stretch = index.stretch(at);
             if stretch.len() < 2 {
                 continue;
             }
@@ -92,9 +93,18 @@ impl NameIndex {
         index
     }
 
+    fn stretch(&self, at: usize) -> Range<usize> {
+        let end = self
+            .stretches
+            .get(at + 1)
+            .map_or(self.by_scope.len(), |it| it.1 as usize);
+        self.stretches[at].1 as usize..end
+    }
+
     pub fn get<'a>(&'a self, scopes: &'a Scopes, name: &Name) -> Option<DefsOfName<'a>> {
-        let (start, end) = *self.stretches.get(name)?;
-        let stretch = start as usize..end as usize;
+        let number = name.number();
+        let at = self.stretches.binary_search_by_key(&number, |it| it.0.number());
+        let stretch = self.stretch(at.ok()?);
         Some(DefsOfName {
             scopes,
             by_scope: &self.by_scope[stretch.clone()],

@@ -14,7 +14,7 @@ pub trait Node: Clone {
     /// Its children, tokens among them.
     type Elements: Iterator<Item = NodeOrToken<Self, Self::Token>>;
     /// Its children that are nodes.
-    type Children: Iterator<Item = Self>;
+    type Children: Iterator<Item = Self> + Clone;
 
     /// What it is.
     fn kind(&self) -> SyntaxKind;

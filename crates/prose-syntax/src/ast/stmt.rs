@@ -169,14 +169,14 @@ impl<N: Node> OutputStmt<N> {
 }
 
 /// All properties of a node: those on its line and those in the indented lists under it.
-fn properties<N: Node>(node: &N) -> impl Iterator<Item = Property<N>> + use<N> {
+fn properties<N: Node>(node: &N) -> impl Iterator<Item = Property<N>> + Clone + use<N> {
     children::<N, PropertyList<N>>(node).flat_map(|list| list.properties())
 }
 
 /// Nodes that carry properties.
 pub trait HasProperties: View {
     /// All properties, those on the statement's line first.
-    fn properties(&self) -> impl Iterator<Item = Property<Self::Node>> + use<Self> {
+    fn properties(&self) -> impl Iterator<Item = Property<Self::Node>> + Clone + use<Self> {
         properties(self.node())
     }
     /// The first property with this key.
@@ -197,7 +197,7 @@ pub trait HasBody: View {
 /// Nodes that may have `(name: value)` modifiers.
 pub trait HasModifiers: View {
     /// All modifiers.
-    fn modifiers(&self) -> impl Iterator<Item = Modifier<Self::Node>> + use<Self> {
+    fn modifiers(&self) -> impl Iterator<Item = Modifier<Self::Node>> + Clone + use<Self> {
         children::<Self::Node, ModifierList<Self::Node>>(self.node()).flat_map(|list| list.modifiers())
     }
     /// The value of a named modifier.
@@ -210,7 +210,7 @@ pub trait HasModifiers: View {
 
 impl<N: Node> HasProperties for AgentDef<N> {}
 impl<N: Node> HasProperties for PropertyList<N> {
-    fn properties(&self) -> impl Iterator<Item = Property<N>> + use<N> {
+    fn properties(&self) -> impl Iterator<Item = Property<N>> + Clone + use<N> {
         children(&self.0)
     }
 }
