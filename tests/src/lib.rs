@@ -93,18 +93,17 @@ pub fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
+/// Answers for `everything.prose`.
+pub const EVERYTHING_MOCK: &str = include_str!("../programs/everything.mock.toml");
+
 /// A folder with `everything.prose`, which uses every construct, what it uses, and its mock file.
 pub fn everything() -> tempfile::TempDir {
-    let dir = workspace(&[]);
-    for name in [
-        "everything.prose",
-        "helper.prose",
-        "deeper.prose",
-        "everything.mock.toml",
-    ] {
-        std::fs::copy(root().join("tests/programs").join(name), dir.path().join(name)).unwrap();
-    }
-    dir
+    workspace(&[
+        ("everything.prose", include_str!("../programs/everything.prose")),
+        ("helper.prose", include_str!("../programs/helper.prose")),
+        ("deeper.prose", include_str!("../programs/deeper.prose")),
+        ("everything.mock.toml", EVERYTHING_MOCK),
+    ])
 }
 
 /// The single run directory of a workspace.

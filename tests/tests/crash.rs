@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use prose_state::failpoint::{ABORT_AT, LOG};
 use prose_tests::crash::{Answers, MANNER, Manner, SOCKET};
-use prose_tests::{everything, files_below, root};
+use prose_tests::{EVERYTHING_MOCK, everything, files_below};
 use regex::Regex;
 use serde_json::Value;
 
@@ -42,10 +42,6 @@ struct World {
     dir: tempfile::TempDir,
     answers: Answers,
     manner: Manner,
-}
-
-fn mock() -> String {
-    std::fs::read_to_string(root().join("tests/programs/everything.mock.toml")).unwrap()
 }
 
 /// The program as lowered once, so that no process has to.
@@ -288,7 +284,10 @@ fn case(world: &World, kills: &[Kill]) -> (Left, BTreeMap<String, Value>, usize,
 #[track_caller]
 fn assert_left(found: &Left, expected: &Left, kills: &[Kill]) {
     for (name, text) in &expected.files {
-        assert_eq!(found.files.get(name), Some(text), "{name} after {kills:?}");
+        let found = found.files.get(name).map_or("(no file)", String::as_str);
+        let mut pairs = found.lines().zip(text.lines());
+        let line = pairs.find(|(found, expected)| found != expected);
+        assert!(found == text, "{name} after {kills:?}: {line:?} differ");
     }
     for name in found.files.keys() {
         assert!(
@@ -334,12 +333,12 @@ fn all(cases: Vec<Vec<Kill>>, check: impl Fn(&[Kill]) -> (usize, usize) + std::m
 
 fn virtual_reference() -> &'static Reference {
     static REFERENCE: OnceLock<Reference> = OnceLock::new();
-    REFERENCE.get_or_init(|| reference(Manner::Virtual, &mock()))
+    REFERENCE.get_or_init(|| reference(Manner::Virtual, EVERYTHING_MOCK))
 }
 
 fn check_virtual(kills: &[Kill]) -> (usize, usize) {
     let expected = virtual_reference();
-    let world = World::new(Manner::Virtual, &mock());
+    let world = World::new(Manner::Virtual, EVERYTHING_MOCK);
     let (left, outcomes, met, again) = case(&world, kills);
     assert_left(&left, &expected.left, kills);
     assert_eq!(outcomes, expected.outcomes, "after {kills:?}");
@@ -348,7 +347,7 @@ fn check_virtual(kills: &[Kill]) -> (usize, usize) {
 
 #[test]
 fn two_uninterrupted_runs_leave_the_same() {
-    let again = reference(Manner::Virtual, &mock());
+    let again = reference(Manner::Virtual, EVERYTHING_MOCK);
     assert_left(&again.left, &virtual_reference().left, &[]);
     assert_eq!(again.records, virtual_reference().records);
     assert!(again.records > 200, "{}", again.records);
@@ -383,4 +382,151 @@ fn ended_at_every_step_of_every_write() {
         );
     }
     all(cases, check_virtual);
+}
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// Several ends in a row, each while the run is resumed from the one before.
+#[test]
+fn ended_again_and_again() {
+    let reference = virtual_reference();
+    let points: Vec<(&String, &usize)> = reference.points.iter().collect();
+    let mut numbers = Numbers(1);
+    let cases = (0..if full() { 300 } else { 12 }).map(|_| {
+        let mut kills = Vec::new();
+        let mut record = 2;
+        for _ in 0..2 + numbers.below(3) {
+            kills.push(if numbers.below(3) == 0 {
+                record += numbers.below(40) as usize;
+                Kill::Record(record)
+            } else {
+                let (name, visits) = points[numbers.below(points.len() as u64) as usize];
+                Kill::Point(name.clone(), 1 + numbers.below(*visits as u64) as usize)
+            });
+        }
+        kills
+    });
+    all(cases.collect(), check_virtual);
+}
+
+fn signals(seed: u64, cases: usize, questions: u64) -> Vec<Vec<Kill>> {
+    let mut numbers = Numbers(seed);
+    let kill = |numbers: &mut Numbers| Kill::Signal(numbers.below(questions) as usize, numbers.below(4000));
+    (0..cases)
+        .map(|_| {
+            // One process in two is killed once, the others up to three times.
+            let kills = 1 + numbers.below(6).saturating_sub(3);
+            (0..kills).map(|_| kill(&mut numbers)).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn killed_at_any_moment() {
+    all(signals(7, if full() { 200 } else { 10 }, 110), check_virtual);
+}
+
+/// The mock with other winners and another order of arrival.
+fn forced(quick: bool, swift: bool, scouts: [&str; 3]) -> String {
+    let mut mock = EVERYTHING_MOCK.to_owned();
+    let mut delay = |prompt: &str, ms: usize| {
+        let at = mock.find(&format!("prompt = \"^{prompt}\"")).unwrap();
+        let from = at + mock[at..].find("delay_ms = ").unwrap();
+        let end = from + mock[from..].find('\n').unwrap();
+        mock.replace_range(from..end, &format!("delay_ms = {ms}"));
+    };
+    delay("Race quick", if quick { 10 } else { 1000 });
+    delay("Race slow", if quick { 1000 } else { 10 });
+    delay("Swift", if swift { 20 } else { 2000 });
+    delay("Lame", if swift { 2000 } else { 20 });
+    for (at, scout) in scouts.iter().enumerate() {
+        delay(&format!("Scout the {scout}"), 100 * (at + 1));
+    }
+    mock
+}
+
+/// What a run may leave where nothing but the clock decides who is first.
+fn legal() -> &'static BTreeSet<Left> {
+    static LEGAL: OnceLock<BTreeSet<Left>> = OnceLock::new();
+    LEGAL.get_or_init(|| {
+        let orders = [
+            ["north", "south", "east"],
+            ["north", "east", "south"],
+            ["south", "north", "east"],
+            ["south", "east", "north"],
+            ["east", "north", "south"],
+            ["east", "south", "north"],
+        ];
+        let mut legal = BTreeSet::new();
+        for order in orders {
+            for (quick, swift) in [(true, true), (true, false), (false, true), (false, false)] {
+                legal.insert(unordered(
+                    reference(Manner::Virtual, &forced(quick, swift, order)).left,
+                ));
+            }
+        }
+        assert_eq!(legal.len(), 24);
+        legal
+    })
+}
+
+/// The list of bindings in `state.md` is in the order in which they were first bound: of what goes on at once, any.
+fn unordered(mut left: Left) -> Left {
+    for (_, text) in left
+        .files
+        .iter_mut()
+        .filter(|(name, _)| name.ends_with("state.md"))
+    {
+        let mut lines: Vec<&str> = text.lines().collect();
+        let row = |line: &&str| line.starts_with("| ") && line.contains("| bindings/");
+        let from = lines.iter().position(row).unwrap_or(0);
+        let len = lines[from..].iter().take_while(|line| row(line)).count();
+        lines[from..from + len].sort_unstable();
+        *text = lines.join("\n");
+    }
+    left
+}
+
+fn check_real(manner: Manner, kills: &[Kill]) -> (usize, usize) {
+    let world = World::new(manner, EVERYTHING_MOCK);
+    let (left, _, met, again) = case(&world, kills);
+    let left = unordered(left);
+    if !legal().contains(&left) {
+        // Shown as its difference from the nearest.
+        let nearest = legal().iter().max_by_key(|legal| {
+            legal
+                .files
+                .iter()
+                .filter(|(name, text)| left.files.get(*name) == Some(text))
+                .count()
+        });
+        assert_left(&left, nearest.unwrap(), kills);
+    }
+    (met, again)
+}
+
+#[test]
+fn killed_at_any_moment_while_time_passes() {
+    let mut cases = signals(11, if full() { 200 } else { 8 }, 110);
+    cases.push(Vec::new());
+    all(cases, |kills| check_real(Manner::Files, kills));
+}
+
+#[test]
+fn sessions_that_outlive_their_process_are_found_again() {
+    let mut cases = signals(13, if full() { 60 } else { 4 }, 110);
+    cases.push(Vec::new());
+    all(cases, |kills| check_real(Manner::Reattach, kills));
 }
