@@ -20,7 +20,7 @@ pub(crate) fn check(text: &str) {
     let mut db = analysis::database();
     analysis::set(&mut db, text);
     if let Some(file) = db.source(analysis::MAIN) {
-        quick_fixes(&db, file, text);
+        quick_fixes(&db, file, &parse, text);
     }
 }
 
@@ -107,9 +107,10 @@ fn typing(text: &str) {
     }
 }
 
-fn quick_fixes(db: &RootDatabase, file: SourceFile, text: &str) {
+fn quick_fixes(db: &RootDatabase, file: SourceFile, parse: &Parse, text: &str) {
     let found = analysis::found(db);
     let before = errors(&found);
+    let lost = parse.has_errors();
     let step = found.len() / PLACES + 1;
     for target in found.iter().step_by(step) {
         for fix in fixes(db, file, target) {
@@ -118,7 +119,8 @@ fn quick_fixes(db: &RootDatabase, file: SourceFile, text: &str) {
             sensible(fix.edits.iter().map(|it| it.0), text, &what);
             let after = fix.apply(text);
             assert_ne!(after, text, "{what} changes nothing");
-            if fix.automatic {
+            // Where the parser was lost, anything may come to light.
+            if fix.automatic && !lost {
                 kept(text, before, &after, &what);
             }
         }
