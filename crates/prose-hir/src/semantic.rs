@@ -32,10 +32,6 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether two declarations declare the same thing: agent, block, import, or one variable.
-    pub fn same_as(&self, other: &Definition) -> bool {
-        self.slot == other.slot
-    }
     /// The file as an input.
     pub fn source(&self) -> SourceFile {
         self.site.file

@@ -27,7 +27,6 @@ pub enum Target {
 /// Programs read from one project's disk, checked and lowered together.
 pub struct Workspace {
     root: PathBuf,
-    registry: String,
     db: RootDatabase,
     files: Vec<File>,
     by_path: HashMap<PathBuf, FileId>,
@@ -138,7 +137,6 @@ impl Workspace {
     pub fn new(root: &Path) -> Workspace {
         Workspace {
             root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
-            registry: REGISTRY.to_owned(),
             db: RootDatabase::default(),
             files: Vec::new(),
             by_path: HashMap::new(),
@@ -146,12 +144,6 @@ impl Workspace {
             remote: Vec::new(),
             unreadable: Vec::new(),
         }
-    }
-
-    /// Uses another registry for `handle/slug`.
-    pub fn with_registry(mut self, registry: &str) -> Workspace {
-        registry.clone_into(&mut self.registry);
-        self
     }
 
     /// Reads a program and every local file that it uses, at any depth. A file that was read before is not read
@@ -309,7 +301,7 @@ impl Workspace {
             .map(|source| prose_hir::use_targets(&self.db, source));
         for target in targets.unwrap_or_default() {
             let from = self.path(file).to_owned();
-            let found = resolve_use(&target, &from, &self.root, &self.registry, &|path| path.is_file());
+            let found = resolve_use(&target, &from, &self.root, REGISTRY, &|path| path.is_file());
             let resolved = match found {
                 Target::Local(path) => self.enter_used(&path, waiting),
                 Target::Remote(address) => {

@@ -346,6 +346,19 @@ impl<'a> Parser<'a> {
             self.error(SyntaxErrorKind::NoArithmetic { found });
             return;
         }
+        if self.text(0) == "=" && self.touches(0) {
+            let instead = match self.last_text() {
+                "==" => "==",
+                "!=" => "!=",
+                _ => "",
+            };
+            if !instead.is_empty() {
+                let found = format!("{instead}=");
+                let range = self.last_range().cover(range);
+                self.error_at(SyntaxErrorKind::WrongOperator { found, instead }, range);
+                return;
+            }
+        }
         let found = self.describe();
         let instead = match self.text(0) {
             "=" if !self.at_statement_start() && matches!(self.last_text(), "+" | "-") => Some("x = x + …"),
@@ -378,7 +391,11 @@ impl<'a> Parser<'a> {
             STRING | TRIPLE_STRING => "string".to_owned(),
             DISCRETION => "discretion".to_owned(),
             NUMBER => format!("number `{}`", self.text(0)),
-            _ => format!("`{}`", self.text(0)),
+            _ => match self.text(0).chars().next() {
+                // It would not be seen.
+                Some(c) if c.is_control() => format!("character U+{:04X}", u32::from(c)),
+                _ => format!("`{}`", self.text(0)),
+            },
         }
     }
 

@@ -351,7 +351,8 @@ fn lines(kind: SyntaxKind, token: &str, from: usize, to: usize) -> Vec<Line> {
         let line = &token[*a..*b];
         let newline = index < last;
         if index == 0 {
-            if last > 0 && is_blank(line) {
+            // Behind the bar of a block text there are only blanks, of whatever kind.
+            if last > 0 && (kind == BLOCK_TEXT || is_blank(line)) {
                 continue;
             }
             out.push(Line {

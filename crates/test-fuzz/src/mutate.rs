@@ -77,7 +77,7 @@ fn deleted(numbers: &mut Numbers) -> usize {
 
 fn one_change(text: &mut String, numbers: &mut Numbers) {
     let at = boundary(text, numbers.below(text.len() + 1));
-    match numbers.below(13) {
+    match numbers.below(14) {
         // A whole program, so that the search begins somewhere and comes back to where it is interesting.
         0 => text.clone_from(&numbers.pick(originals()).text),
         1..4 => text.insert_str(at, piece(numbers)),
@@ -108,6 +108,13 @@ fn one_change(text: &mut String, numbers: &mut Numbers) {
             text.insert_str(line(text, to).start, &copied);
         }
         10 => indent(text, at, numbers),
+        // As other systems write files.
+        12 => match numbers.below(4) {
+            0 => text.insert(0, '\u{feff}'),
+            1 => *text = text.replace('\r', "").replace('\n', "\r\n"),
+            2 => *text = text.replace("\r\n", "\n").replace('\n', "\r"),
+            _ => *text = text.replace("\r\n", "\n").replace('\r', "\n"),
+        },
         11 => {
             let lines = 1 + numbers.below(4);
             let copied = text[word(text, at)].repeat(lines);

@@ -11,7 +11,7 @@ use crate::paths::{TargetKind, target_kind};
 use crate::scopes::Holds;
 use crate::symbols::{FileSymbols, Site};
 use crate::view::Names;
-use crate::{FileState, Fix, SourceFile, queries};
+use crate::{FileState, SourceFile, queries};
 
 /// Longest chain of variables that a program's result is followed through.
 const LONGEST_CHAIN: usize = 8;
@@ -166,8 +166,7 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         );
         match near::nearest(&key.name, known()) {
             Some(near) => {
-                finding.message.push_str(&format!(": did you mean `{near}`?"));
-                finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
+                finding = near::offer(finding, key.range, Some(near));
                 if let Some(site) = Name::find(near).and_then(|it| site_of(&symbols, &it)) {
                     finding = finding.related(
                         ctx.far_place(site, near),
@@ -269,8 +268,7 @@ pub(super) fn outputs(ctx: &mut Context<'_>, keys: &[Ident], value: &Expr) {
         let mut finding = Finding::new("E028", key.range, text);
         match near::nearest(&key.name, symbols.outputs.iter().map(|it| it.as_str())) {
             Some(near) => {
-                finding.message.push_str(&format!(": did you mean `{near}`?"));
-                finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), key.range, near));
+                finding = near::offer(finding, key.range, Some(near));
                 if let Some(site) = Name::find(near).and_then(|it| site_of(&symbols, &it)) {
                     finding = finding.related(
                         ctx.far_place(site, near),

@@ -35,15 +35,6 @@ pub(super) fn check(ctx: &mut Context<'_>) {
     }
 }
 
-/// The sentence and fix that offer another name.
-fn offer(mut finding: Finding, range: TextRange, name: Option<&str>) -> Finding {
-    if let Some(name) = name {
-        finding.message.push_str(&format!(": did you mean `{name}`?"));
-        finding.fix = Some(Fix::replace(format!("Replace with `{name}`"), range, name));
-    }
-    finding
-}
-
 fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let name = &used.name;
     let finding = match resolved.kind {
@@ -69,7 +60,7 @@ fn agent(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             let near = ctx.meant(name, Among::Agents);
             let finding = Finding::new("E007", used.range, format!("no agent `{name}` is declared"));
             match near {
-                Some(near) => offer(finding, used.range, Some(near)),
+                Some(near) => near::offer(finding, used.range, Some(near)),
                 None => Finding {
                     message: format!("{}: add `agent {name}:`", finding.message),
                     ..finding
@@ -155,7 +146,7 @@ fn block(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
             let near = ctx.meant(name, Among::Blocks);
             let finding = Finding::new("P141", used.range, format!("no block `{name}` is declared"));
             match near {
-                Some(near) => offer(finding, used.range, Some(near)),
+                Some(near) => near::offer(finding, used.range, Some(near)),
                 None => Finding {
                     message: format!("{}: add `block {name}:`", finding.message),
                     ..finding
@@ -198,7 +189,7 @@ fn program(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
                 format!("no program or block `{name}` to call"),
             );
             match near {
-                Some(near) => offer(finding, used.range, Some(near)),
+                Some(near) => near::offer(finding, used.range, Some(near)),
                 None if matches!(name.as_str(), "session" | "resume") => {
                     let message = format!(
                         "`{name}` takes no parentheses: name the agent behind a colon, `{name}: agent`"
@@ -382,7 +373,7 @@ fn insert(ctx: &mut Context<'_>, used: &Ref, resolved: &Resolved) {
     let finding = match (resolved.binding, near.first()) {
         (Binding::Unbound, Some(near)) => {
             let text = format!("`{name}` is not in scope");
-            offer(Finding::new("P246", used.range, text), used.range, Some(near))
+            near::offer(Finding::new("P246", used.range, text), used.range, Some(near))
         }
         (Binding::Later, _) => {
             let text = format!(
@@ -498,7 +489,7 @@ fn unbound(ctx: &Context<'_>, used: &Ref) -> Finding {
     let names = visible(ctx, used, false);
     let near = near::nearest(name, names);
     match near {
-        Some(_) => offer(finding, used.range, near),
+        Some(_) => near::offer(finding, used.range, near),
         None if vocabulary::keyword(name).is_some() => {
             let message = format!("`{name}` lacks the rest of its statement, and no variable has this name");
             Finding { message, ..finding }

@@ -1,7 +1,10 @@
 //! Names that were probably meant.
 
-use crate::Name;
+use prose_syntax::TextRange;
 use prose_syntax::near::distance;
+
+use crate::diagnostic::Finding;
+use crate::{Fix, Name};
 
 /// Whether one insertion, deletion, replacement or swap of neighbours turns one word into the other.
 pub(crate) fn one_edit(a: &str, b: &str) -> bool {
@@ -31,6 +34,15 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 /// The same among names.
 pub(crate) fn nearest_name<'a>(word: &str, candidates: impl Iterator<Item = &'a Name>) -> Option<Name> {
     nearest(word, candidates.map(|it| it.as_str())).map(Name::new)
+}
+
+/// Adds the sentence and fix that offer another word, if there is one.
+pub(super) fn offer(mut finding: Finding, range: TextRange, word: Option<&str>) -> Finding {
+    if let Some(word) = word {
+        finding.message.push_str(&format!(": did you mean `{word}`?"));
+        finding.fix = Some(Fix::replace(format!("Replace with `{word}`"), range, word));
+    }
+    finding
 }
 
 #[cfg(test)]

@@ -135,12 +135,7 @@ fn unknown(ctx: &mut Context<'_>, prop: &Property, of_agent: bool) {
         format!("{owner} has no property `{key}`, so that it is ignored"),
     );
     if let Some(near) = near::nearest(key, known.map(|it| it.key)) {
-        finding.message.push_str(&format!(": did you mean `{near}`?"));
-        finding.fix = Some(Fix::replace(
-            format!("Replace with `{near}`"),
-            prop.key.range,
-            near,
-        ));
+        finding = near::offer(finding, prop.key.range, Some(near));
     } else {
         finding.message.push_str(": remove it, or say it in the prompt");
     }
@@ -180,8 +175,7 @@ fn unknown_model(ctx: &mut Context<'_>, name: &str, range: prose_syntax::TextRan
     );
     match near::nearest(name, vocabulary::MODELS.iter().map(|it| it.word)) {
         Some(near) => {
-            finding.message.push_str(&format!(": did you mean `{near}`?"));
-            finding.fix = Some(Fix::replace(format!("Replace with `{near}`"), range, near));
+            finding = near::offer(finding, range, Some(near));
         }
         None => finding
             .message
@@ -404,12 +398,7 @@ fn permissions(ctx: &mut Context<'_>, prop: &Property) {
             );
             match near::nearest(key, vocabulary::PERMISSIONS.iter().map(|it| it.word)) {
                 Some(near) => {
-                    finding.message.push_str(&format!(": did you mean `{near}`?"));
-                    finding.fix = Some(Fix::replace(
-                        format!("Replace with `{near}`"),
-                        rule.key.range,
-                        near,
-                    ));
+                    finding = near::offer(finding, rule.key.range, Some(near));
                 }
                 None => finding
                     .message

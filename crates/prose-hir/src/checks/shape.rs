@@ -197,8 +197,14 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                 && !ctx.is_broken(it.range)
                 && (*is_return || !lints::is_missing(value.as_deref())) =>
         {
-            let text =
-                "there is no block to return from: this becomes the program's value; write `output name = …`";
+            let text = match lints::is_missing(value.as_deref()) {
+                true => {
+                    "there is no block to return from, so that the program ends here: remove this, or put what it leaves into a block"
+                }
+                false => {
+                    "there is no block to return from: this becomes the program's value; write `output name = …`"
+                }
+            };
             ctx.push(Finding::new("P248", it.range, text));
         }
         _ => {}

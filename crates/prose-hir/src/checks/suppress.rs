@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::near;
 use crate::diagnostic::{Diagnostic, Finding};
-use crate::{FileId, Fix, Tag};
+use crate::{FileId, Tag};
 
 /// A comment that silences something, with ranges of its chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn allows(text: &str, root: impl FnOnce() -> SyntaxNode) -> Vec<Allow
 }
 
 /// The codes that a comment names, each with its place in it; none when the comment is of another kind. The first word that
-/// follows without a comma begins the reason.
+/// follows without a comma and doesn't look like a code begins the reason.
 fn named(comment: &str) -> Option<Vec<(TextSize, &str)>> {
     let rest = comment.trim_start_matches('#').trim_start();
     let rest = rest.strip_prefix("prose:")?.trim_start().strip_prefix("allow")?;
@@ -64,10 +64,23 @@ fn named(comment: &str) -> Option<Vec<(TextSize, &str)>> {
         if !code.is_empty() {
             codes.push((TextSize::of(comment) - TextSize::of(rest), code));
         }
-        match after.trim_start().strip_prefix(',') {
+        let after = after.trim_start();
+        match after.strip_prefix(',') {
             Some(next) => rest = next.trim_start(),
+            None if begins_with_code(after) => rest = after,
             None => return Some(codes),
         }
+    }
+}
+
+/// Whether a text begins with a word of a letter and three digits.
+fn begins_with_code(text: &str) -> bool {
+    let length = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    match text.as_bytes()[..length] {
+        [letter, ref number @ ..] => {
+            letter.is_ascii_uppercase() && number.len() == 3 && number.iter().all(u8::is_ascii_digit)
+        }
+        [] => false,
     }
 }
 
@@ -176,11 +189,7 @@ fn unknown(name: &str, range: TextRange) -> Finding {
         return Finding { message, ..finding };
     }
     match near::nearest(&upper, known.map(|it| it.code)) {
-        Some(near) => Finding {
-            message: format!("{}: did you mean {near}?", finding.message),
-            fix: Some(Fix::replace(format!("Replace with {near}"), range, near)),
-            ..finding
-        },
+        Some(near) => near::offer(finding, range, Some(near)),
         None => Finding {
             message: format!("{}: a code looks like `L404`", finding.message),
             ..finding
@@ -244,6 +253,8 @@ mod tests {
             names("#prose:allow W007,L404 , P3 because it is so, really"),
             Some(vec!["W007", "L404", "P3"])
         );
+        assert_eq!(names("# prose: allow W001 P340 both"), Some(vec!["W001", "P340"]));
+        assert_eq!(names("# prose: allow W001 é10 Q4"), Some(vec!["W001"]));
         assert_eq!(names("## prose: allow"), Some(Vec::new()));
         assert_eq!(names("# prose: allowed"), None);
         assert_eq!(names("# prose is allowed"), None);

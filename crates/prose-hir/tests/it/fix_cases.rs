@@ -892,7 +892,7 @@ fn declarations() -> Vec<Case> {
             "P344",
             "session \"\" # prose: allow W0001\n",
             expect![[r#"
-            -- Replace with W001
+            -- Replace with `W001`
             session "" # prose: allow W001
         "#]],
         ),

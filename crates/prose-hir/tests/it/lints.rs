@@ -275,6 +275,8 @@ block f:
 #           ^^ W001
 do f # prose: allow
 #    ^^^^^^^^^^^^^^ P344
+session "" # prose: allow W001 L402
+#                              ^^^^ P345
 do f # prose: allow W0O1, E022, W001
 #                   ^^^^ P344
 #                         ^^^^ P344

@@ -166,7 +166,8 @@ fn headless_definition(p: &mut Parser<'_>) -> bool {
         m.complete(p, AGENT_DEF);
         return true;
     }
-    if stmt::closest(p.text(0)).is_some() || !p.kw(4).is_keyword() {
+    if stmt::closest(p.text(0)).is_some() || matches!(p.text(0), "except" | "rescue") || !p.kw(4).is_keyword()
+    {
         return false;
     }
     missing_word(p, "`block name:`");

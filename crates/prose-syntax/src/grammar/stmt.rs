@@ -259,7 +259,11 @@ fn computed_name(p: &mut Parser<'_>) {
 /// `word:` at a statement's start: a statement word with a slip in it, or a property.
 fn misspelled_or_property(p: &mut Parser<'_>) {
     let word = p.text(0);
-    match closest(word).filter(|_| prose_model::vocabulary::property(word).is_none()) {
+    let slip = match word {
+        "except" | "rescue" => nearest(word),
+        _ => closest(word),
+    };
+    match slip.filter(|_| prose_model::vocabulary::property(word).is_none()) {
         Some(nearest) => {
             let m = p.start();
             p.error(SyntaxErrorKind::NotAStatement {

@@ -204,9 +204,13 @@ impl Lexer<'_> {
         let mut content = false;
         let mut end = line_start;
         for _ in 0..LINES_UP {
-            end = self.text[..end]
+            let above = &self.text[..end];
+            let line = above
                 .strip_suffix("\r\n")
-                .map_or(end.saturating_sub(1), str::len);
+                .or_else(|| above.strip_suffix(['\n', '\r']));
+            // Before the first line there may be a byte order mark.
+            let Some(line) = line else { return false };
+            end = line.len();
             let from = self.text[..end].rfind(['\n', '\r']).map_or(0, |it| it + 1);
             let line = &self.text[from..end];
             if opens_text(line) {

@@ -337,7 +337,15 @@ fn what_newcomers_write_has_one_error_with_the_way_out() {
             ),
         );
     }
+    for word in ["except", "rescue"] {
+        one(
+            &format!("{word}:\n  do f"),
+            &format!("{word} `{word}` begins no statement: use `catch:` or `catch as err:`"),
+        );
+    }
     one("if !a:\n  do f", "! `!` can't stand here: write `not`");
+    one("if a === 3:\n  do f", "=== `===` can't stand here: write `==`");
+    one("if a !== 3:\n  do f", "!== `!==` can't stand here: write `!=`");
     one("if 'ok':\n  do f", "' `'` can't stand here: write `\"`");
     for args in ["\"Bo\"", "3, x", "name"] {
         one(

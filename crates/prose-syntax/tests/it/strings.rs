@@ -114,6 +114,7 @@ fn dedent() {
         assert_eq!(show(TRIPLE_STRING, written), meant, "{written:?}");
     }
     assert_eq!(show(BLOCK_TEXT, "\n    a\n      b\n\n    {c}"), "a\n  b\n\n⟨c⟩");
+    assert_eq!(show(BLOCK_TEXT, "\u{b} \u{a0}\n    a"), "a");
 }
 
 #[test]

@@ -84,7 +84,9 @@ fn one(at: &At<'_>, error: &SyntaxError) -> Option<Fix> {
             (!path.is_empty()).then(|| quote(range, path))
         }
         SyntaxErrorKind::WrongOperator { found, instead } => match found.as_str() {
-            "&&" | "||" | "!" | "//" | "=" | "of" | "from" | "over" if !instead.contains(' ') => {
+            "&&" | "||" | "!" | "//" | "=" | "===" | "!==" | "of" | "from" | "over"
+                if !instead.contains(' ') =>
+            {
                 let fix = Fix::replace(format!("Write `{instead}`"), range, at.padded(range, instead));
                 // Assignment and comparison are easily confused; the others can't mean anything else.
                 Some(if found == "=" { fix } else { fix.automatic() })
@@ -288,7 +290,7 @@ fn block_string(at: &At<'_>, range: TextRange) -> Option<Fix> {
         return None;
     }
     let indent = at.indent(pipe.start());
-    let end = text.text_range().start() + TextSize::of(text.text().trim_end());
+    let end = text.text_range().start() + TextSize::of(text.text().trim_end_matches([' ', '\t', '\n', '\r']));
     // What may follow the bar, as in `|-`, goes with it.
     let line = TextRange::new(pipe.start(), at.line_end(pipe.start()));
     if at.slice(line).contains('#') {
