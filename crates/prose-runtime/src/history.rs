@@ -157,6 +157,7 @@ pub fn history(dir: &RunDir) -> History {
             due: IndexMap::new(),
             answers: 0,
             cause: None,
+            unasked: Vec::new(),
         }
         .all(&records);
     }
@@ -177,6 +178,8 @@ struct Replay<'a> {
     answers: usize,
     /// The answer that the machine goes on from.
     cause: Option<EffectId>,
+    /// Answers to what was not asked.
+    unasked: Vec<EffectId>,
 }
 
 impl Replay<'_> {
@@ -224,6 +227,13 @@ impl Replay<'_> {
             }
         }
         self.history.end_ms = self.now;
+        if let Some(first) = self.unasked.first() {
+            self.history.problems.push(format!(
+                "{} of the journal's answers, from {first} on, belong to nothing that the program asks for; another version \
+                 of the program or of prose wrote them, and they are not shown",
+                self.unasked.len()
+            ));
+        }
     }
 
     fn clock(&mut self, record: &prose_model::JournalRecord) {

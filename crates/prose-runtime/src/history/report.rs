@@ -109,6 +109,12 @@ pub struct Line {
     /// Where a session's result went.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
+    /// What a session was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<Shown>,
+    /// What a session answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Shown>,
     /// The effect of a session, question or input; of a session's last try.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectId>,
@@ -319,7 +325,7 @@ impl RunReport {
     /// Puts a run's past together. Values are shown up to `longest` bytes each.
     pub fn new(history: &History, longest: usize) -> RunReport {
         let summary = &history.summary;
-        let builder = Builder::over(history);
+        let builder = Builder::over(history, longest);
         let shown = |value: &Value| shown(history, value, longest);
         let mut problems = history.problems.clone();
         if let RunState::Unreadable { reason } = &summary.state
@@ -519,10 +525,12 @@ struct Builder<'a> {
     nesting: Nesting<usize>,
     /// The state of what is not over.
     open: LineState,
+    /// Texts are shown up to so many bytes.
+    longest: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn over(history: &'a History) -> Builder<'a> {
+    fn over(history: &'a History, longest: usize) -> Builder<'a> {
         let open = match &history.summary.state {
             RunState::Running { .. } => LineState::Running,
             RunState::Ended {
@@ -537,6 +545,7 @@ impl<'a> Builder<'a> {
             sessions: HashMap::new(),
             nesting: Nesting::default(),
             open,
+            longest,
         };
         for past in &history.events {
             builder.event(&past.event, past.at_ms);
@@ -574,6 +583,7 @@ impl<'a> Builder<'a> {
                 };
                 self.by_key.insert(effect.to_string(), line);
                 let attempt = self.attempt(effect, at_ms);
+                self.texts(line, effect);
                 let line = &mut self.lines[line];
                 line.agent = agent.as_ref().map(ToString::to_string);
                 line.model.clone_from(model);
@@ -755,9 +765,23 @@ impl<'a> Builder<'a> {
             verdict: None,
             summary: String::new(),
             binding: None,
+            task: None,
+            reply: None,
             effect: None,
         });
         line
+    }
+
+    /// What a session was asked, and what it answered.
+    fn texts(&mut self, line: usize, effect: &EffectId) {
+        let Some(past) = self.effect(effect) else { return };
+        if let Effect::Session(request) = &past.issued.effect {
+            let task = Value::Text(request.task.clone());
+            self.lines[line].task = Some(shown(self.history, &task, self.longest));
+        }
+        if let Some((_, Outcome::Session(outcome), _)) = &past.answer {
+            self.lines[line].reply = Some(shown(self.history, &outcome.value, self.longest));
+        }
     }
 
     fn end(&mut self, key: &str, end: End, at_ms: u64) {
