@@ -24,6 +24,7 @@ mod log;
 mod nesting;
 mod no_backend;
 mod perform;
+pub mod plan;
 mod publish;
 mod questions;
 mod queue;

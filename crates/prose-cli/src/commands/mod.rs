@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod compile;
+mod dry_run;
 pub mod explain;
 pub mod fmt;
 pub mod lsp;

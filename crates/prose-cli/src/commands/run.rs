@@ -24,10 +24,13 @@ use crate::render::tree::{Screen, Tree};
 /// How often the live tree is drawn.
 const FRAME: Duration = Duration::from_millis(80);
 
-type Inputs = indexmap::IndexMap<String, prose_model::Value>;
+pub(super) type Inputs = indexmap::IndexMap<String, prose_model::Value>;
 
 /// Runs a program.
 pub fn run(args: RunArgs) -> Exit {
+    if args.dry_run {
+        return super::dry_run::dry_run(&args);
+    }
     match prepare(&args) {
         Ok((engine, request)) => drive(&args.common, async move { engine.start(request).await }),
         Err(message) => fail(&message),
@@ -163,8 +166,19 @@ fn accepted(
     runnable(&loaded, config)
 }
 
-/// From arguments to a request; errors are messages.
-fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
+/// A program that was checked and lowered.
+pub(super) struct Prepared {
+    pub(super) path: PathBuf,
+    pub(super) root: PathBuf,
+    pub(super) config: Config,
+    pub(super) bundle: Arc<Bundle>,
+    /// The program's path as it is shown.
+    pub(super) program: String,
+    pub(super) inputs: Inputs,
+}
+
+/// Loads the program and the values for its inputs; errors are messages.
+pub(super) fn load(args: &RunArgs) -> Result<Prepared, String> {
     let path = match resolve_target(&args.target) {
         Target::Local(path) => path,
         Target::Remote(_) | Target::NotFound => {
@@ -178,6 +192,26 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     let loaded = prose_project::load(&path, &root).map_err(|error| error.to_string())?;
     let bundle = runnable(&loaded, &config)?;
     let inputs = inputs(&args.common, &bundle)?;
+    Ok(Prepared {
+        program: loaded.workspace.display(loaded.file).to_owned(),
+        path,
+        root,
+        config,
+        bundle,
+        inputs,
+    })
+}
+
+/// From arguments to a request; errors are messages.
+fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
+    let Prepared {
+        path,
+        root,
+        config,
+        bundle,
+        program,
+        inputs,
+    } = load(args)?;
     if let Some(state) = config.run.state.filter(|state| *state != StateKind::Filesystem) {
         return Err(format!(
             "runs can't keep their state in `{state}` yet, only in `filesystem`"
@@ -199,7 +233,6 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         budget_usd: config.run.budget_usd,
         ..RunOptions::default()
     };
-    let program = loaded.workspace.display(loaded.file).to_owned();
     let request = RunRequest {
         bundle,
         program,

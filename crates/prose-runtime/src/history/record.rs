@@ -130,12 +130,7 @@ impl<'a> Recorder<'a> {
                 given.push(name.clone());
                 let key = format!("name = {}\nnth = 1\n", quoted(name));
                 // Its question was never put: the value was there first.
-                let _ = write!(
-                    self.out.text,
-                    "\n# {} was given when the run was started.\n[[input]]\n{key}{}\n",
-                    comment(name),
-                    self.value(value)
-                );
+                let _ = write!(self.out.text, "\n[[input]]\n{key}{}\n", self.value(value));
             }
         }
         for past in effects {
