@@ -266,6 +266,11 @@ impl RootDatabase {
 }
 
 impl RootDatabase {
+    /// Forgets what is quickly read from the texts again, all but a little. Waits until every clone of the database is gone.
+    pub fn rest(&mut self) {
+        crate::queries::forget(self);
+    }
+
     /// Whether chunks have more in common at their end with what replaces them than at their beginning.
     fn ends_like<'a>(
         &self,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::Name;
 use prose_syntax::{LineIndex, Parse, SyntaxNode, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
+use salsa::Database as _;
 
 use crate::checks::{Among, Checked};
 use crate::diagnostic::Finding;
@@ -13,7 +14,7 @@ use crate::scopes::{RefKind, Scopes};
 use crate::signature::{Declarations, Usage};
 use crate::symbols::{FileSymbols, ProgramScope, Site};
 use crate::view::{ChunkView, Seen};
-use crate::{Chunk, Db, SourceFile};
+use crate::{Chunk, Db, RootDatabase, SourceFile};
 
 /// A parse that is equal only to itself: comparing trees costs as much as parsing.
 #[derive(Debug, Clone)]
@@ -38,6 +39,21 @@ impl ParsedChunk {
     pub fn root(&self) -> SyntaxNode {
         self.0.syntax()
     }
+}
+
+/// Chunks of which trees are kept, from one change to the next; an attribute takes no constant.
+const PARSES: usize = 32;
+/// Likewise what was read of them.
+const BODIES: usize = 64;
+
+/// Forgets all but a few of both.
+pub(crate) fn forget(db: &mut RootDatabase) {
+    const KEPT: usize = 4;
+    parse::set_lru_capacity(db, KEPT);
+    body::set_lru_capacity(db, KEPT);
+    db.trigger_lru_eviction();
+    parse::set_lru_capacity(db, PARSES);
+    body::set_lru_capacity(db, BODIES);
 }
 
 /// The tree of a chunk, for whoever asks about the text itself.

@@ -76,7 +76,7 @@ impl AnalysisHost {
     /// Lets go of what is quickly computed again: after a file was opened, that is what was read of all its chunks, the most
     /// of what is in memory. The rule of [`apply_change`](Self::apply_change) holds.
     pub fn rest(&mut self) {
-        self.db.trigger_lru_eviction();
+        self.db.rest();
     }
 
     /// A snapshot for one request. Cheap.

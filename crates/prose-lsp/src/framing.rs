@@ -7,12 +7,15 @@
 
 use std::io;
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
-use tokio_util::bytes::{Buf, Bytes, BytesMut};
-use tokio_util::codec::{Decoder, FramedRead};
+#[cfg(test)]
+use tokio_util::bytes::Bytes;
+use tokio_util::bytes::{Buf, BytesMut};
+use tokio_util::codec::Decoder;
+use tower_lsp::jsonrpc::Request;
 
 /// Longest header block that is still looked at, in bytes.
 const MAX_HEADER: usize = 8 * 1024;
@@ -76,8 +79,8 @@ impl Replies {
         }
     }
 
-    /// Sends a notification's body. Nobody waits for it when the session ends.
-    pub(crate) fn notify(&self, body: Vec<u8>) {
+    /// Sends a body: a notification, for which nobody waits when the session ends, or an answer that is owed already.
+    pub(crate) fn pass(&self, body: Vec<u8>) {
         let _ = self.tx.send(body);
     }
 }
@@ -86,7 +89,7 @@ impl Replies {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {
     /// A well-formed JSON-RPC message, normalised (see [`normalise`]).
-    Message(Bytes),
+    Message(Value),
     /// Something that is no message; `reply` is the JSON-RPC error to send to the client.
     Malformed {
         /// The error response, ready to be framed.
@@ -231,7 +234,7 @@ impl Decoder for FrameDecoder {
                     if body.iter().all(u8::is_ascii_whitespace) {
                         continue;
                     }
-                    if let Some(frame) = classify(body) {
+                    if let Some(frame) = classify(&body) {
                         return Ok(Some(frame));
                     }
                 }
@@ -316,10 +319,10 @@ fn find_header_name(src: &[u8]) -> Option<usize> {
         .position(|w| w.eq_ignore_ascii_case(CONTENT_LENGTH))
 }
 
-/// Checks one body. Valid messages that need no change keep their bytes. `None`: an error reply of the client to no
+/// Checks one body. `None`: an error reply of the client to no
 /// request in particular; answering it with an error could go on forever.
-fn classify(body: Bytes) -> Option<Frame> {
-    let value: Value = match serde_json::from_slice(&body) {
+fn classify(body: &[u8]) -> Option<Frame> {
+    let value: Value = match serde_json::from_slice(body) {
         Ok(value) => value,
         Err(e) => return Some(Fault::Json(e.to_string()).into_frame(Value::Null)),
     };
@@ -337,23 +340,20 @@ fn classify(body: Bytes) -> Option<Frame> {
         return None;
     }
     Some(match normalise(&mut message) {
-        Ok(false) => Frame::Message(body),
-        Ok(true) => Frame::Message(Value::Object(message).to_string().into()),
+        Ok(()) => Frame::Message(Value::Object(message)),
         Err(fault) => fault.into_frame(id),
     })
 }
 
-/// Brings a message into the one form tower-lsp reads as it is meant. Returns whether it changed.
+/// Brings a message into the one form tower-lsp reads as it is meant.
 ///
 /// - A missing `jsonrpc` member is added; any value but `"2.0"` is refused.
 /// - `params: null` is removed: tower-lsp refuses it for `shutdown`, some clients send it.
 /// - A response keeps only `id` and one of `result`, `error`; unknown members of the error go.
-fn normalise(message: &mut Map<String, Value>) -> Result<bool, Fault> {
-    let mut changed = false;
+fn normalise(message: &mut Map<String, Value>) -> Result<(), Fault> {
     match message.get("jsonrpc") {
         None => {
             message.insert("jsonrpc".into(), "2.0".into());
-            changed = true;
         }
         Some(Value::String(v)) if v == "2.0" => {}
         Some(_) => return Err(Fault::Shape("`jsonrpc` must be \"2.0\"")),
@@ -363,13 +363,11 @@ fn normalise(message: &mut Map<String, Value>) -> Result<bool, Fault> {
         Some(Value::Null) => {
             // A request that can't be answered by id; a notification is the nearest valid thing.
             message.remove("id");
-            changed = true;
         }
         Some(Value::Number(n)) if n.as_i64().is_some() => {}
         Some(Value::Number(n)) => match n.as_f64() {
             Some(f) if f.fract() == 0.0 && f.abs() < 9e15 => {
                 message.insert("id".into(), (f as i64).into());
-                changed = true;
             }
             _ => return Err(Fault::Shape("`id` must be an integer or a string")),
         },
@@ -383,17 +381,15 @@ fn normalise(message: &mut Map<String, Value>) -> Result<bool, Fault> {
                 Some(Value::Object(_) | Value::Array(_)) if !takes_none => {}
                 None if wants_some => {
                     message.insert("params".into(), json!({}));
-                    changed = true;
                 }
                 None => {}
                 Some(Value::Null | Value::Object(_) | Value::Array(_)) => {
                     message.remove("params");
-                    changed = true;
                 }
                 Some(_) => return Err(Fault::Shape("`params` must be an object or an array")),
             }
             for extra in ["result", "error"] {
-                changed |= message.remove(extra).is_some();
+                message.remove(extra);
             }
         }
         Some(_) => return Err(Fault::Shape("`method` must be a string")),
@@ -402,10 +398,9 @@ fn normalise(message: &mut Map<String, Value>) -> Result<bool, Fault> {
                 return Err(Fault::Shape("neither `method` nor `id`"));
             }
             normalise_response(message);
-            changed = true;
         }
     }
-    Ok(changed)
+    Ok(())
 }
 
 fn normalise_response(message: &mut Map<String, Value>) {
@@ -442,7 +437,7 @@ fn header(body: &[u8]) -> String {
 /// every other one through `replies`.
 pub(crate) async fn pump_in(
     mut stdin: impl AsyncRead + Unpin,
-    mut server: impl AsyncWrite + Unpin,
+    server: mpsc::Sender<Value>,
     replies: Replies,
     max_message: usize,
 ) -> io::Result<()> {
@@ -460,11 +455,11 @@ pub(crate) async fn pump_in(
             false => decoder.decode_eof(&mut src)?,
         } {
             match frame {
-                Frame::Message(body) => {
-                    // Apart, so that a long message is not copied.
-                    server.write_all(header(&body).as_bytes()).await?;
-                    server.write_all(&body).await?;
-                    server.flush().await?;
+                Frame::Message(message) => {
+                    if server.send(message).await.is_err() {
+                        // The session is over.
+                        return Ok(());
+                    }
                 }
                 Frame::Malformed { reply } => {
                     tracing::warn!(%reply, "malformed message skipped");
@@ -479,36 +474,35 @@ pub(crate) async fn pump_in(
 /// How tower-lsp's requests and notifications begin; whatever else it writes is a response.
 const CALL: &[u8] = br#"{"jsonrpc":"2.0","method":"#;
 
-/// Server → client: writes the server's frames and the [`Replies`], never one inside the other, and settles the
-/// ledger for every response and reply.
+/// Server → client: writes what the server asks and tells the client and the [`Replies`], and settles the ledger for every
+/// response and reply.
 pub(crate) async fn pump_out(
-    server: impl AsyncRead + Unpin,
+    mut calls: impl Stream<Item = Request> + Unpin,
     mut replies: mpsc::UnboundedReceiver<Vec<u8>>,
     mut stdout: impl AsyncWrite + Unpin,
     ledger: Ledger,
 ) -> io::Result<()> {
-    let mut frames = FramedRead::new(server, OutgoingDecoder::default());
-    let mut replies_open = true;
+    let (mut calls_open, mut replies_open) = (true, true);
     loop {
         let body = tokio::select! {
-            frame = frames.next() => match frame {
-                Some(frame) => frame?,
-                None => break,
+            call = calls.next(), if calls_open => match call {
+                Some(call) => serde_json::to_vec(&call)?,
+                None => {
+                    calls_open = false;
+                    continue;
+                }
             },
             reply = replies.recv(), if replies_open => match reply {
-                Some(reply) => reply.into(),
+                Some(reply) => reply,
                 None => {
                     replies_open = false;
                     continue;
                 }
             },
+            else => return Ok(()),
         };
         write(&mut stdout, &body, &ledger).await?;
     }
-    while let Ok(reply) = replies.try_recv() {
-        write(&mut stdout, &reply, &ledger).await?;
-    }
-    Ok(())
 }
 
 async fn write(stdout: &mut (impl AsyncWrite + Unpin), body: &[u8], ledger: &Ledger) -> io::Result<()> {
@@ -520,12 +514,14 @@ async fn write(stdout: &mut (impl AsyncWrite + Unpin), body: &[u8], ledger: &Led
     Ok(())
 }
 
-/// Cuts the inner server's own output into bodies; that output is well-formed by construction.
+/// Cuts the server's output into bodies; that output is well-formed by construction.
+#[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct OutgoingDecoder {
     body: Option<usize>,
 }
 
+#[cfg(test)]
 impl Decoder for OutgoingDecoder {
     type Item = Bytes;
     type Error = io::Error;
@@ -586,7 +582,7 @@ mod tests {
 
     fn show(frame: &Frame) -> String {
         match frame {
-            Frame::Message(body) => String::from_utf8(body.to_vec()).unwrap(),
+            Frame::Message(message) => message.to_string(),
             Frame::Malformed { reply } => {
                 format!("error {} id {}", reply["error"]["code"], reply["id"])
             }
@@ -747,28 +743,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn error_replies_are_never_written_inside_a_server_frame() {
-        let (mut server, server_end) = tokio::io::duplex(64);
+    async fn calls_and_replies_are_written_whole_and_replies_are_settled() {
+        const COUNT: usize = 20;
         let ledger = Ledger::default();
         let (replies, replies_rx) = Replies::new(ledger.clone());
-        let (stdout, mut client) = tokio::io::duplex(1 << 20);
-        let pump = tokio::spawn(pump_out(server_end, replies_rx, stdout, ledger.clone()));
-        let frame = encode(PING.as_bytes());
-        for piece in frame.chunks(3) {
-            server.write_all(piece).await.unwrap();
-            replies.send(&json!({}));
-            tokio::task::yield_now().await;
-        }
-        ledger.settled().await;
-        drop((server, replies));
-        pump.await.unwrap().unwrap();
+        // Smaller than a frame.
+        let (stdout, mut client) = tokio::io::duplex(16);
+        let call = Request::build("ping").id(1).finish();
+        let calls = futures::stream::iter(vec![call.clone(); COUNT]);
+        let pump = tokio::spawn(pump_out(calls, replies_rx, stdout, ledger.clone()));
+        (0..COUNT).for_each(|_| replies.send(&json!({})));
+        drop(replies);
         let mut seen = Vec::new();
         tokio::io::AsyncReadExt::read_to_end(&mut client, &mut seen)
             .await
             .unwrap();
+        pump.await.unwrap().unwrap();
+        ledger.settled().await;
         let seen = String::from_utf8(seen).unwrap();
-        assert_eq!(seen.matches(&framed(PING)).count(), 1);
-        assert_eq!(seen.matches(&framed("{}")).count(), frame.chunks(3).count());
+        let call = framed(&call.to_string());
+        assert_eq!(seen.matches(&call).count(), COUNT);
+        assert_eq!(seen.matches(&framed("{}")).count(), COUNT);
+        assert_eq!(seen.len(), COUNT * (call.len() + framed("{}").len()));
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod settings;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod watchdog;
 
 pub use serve::{Config, run_stdio, serve};

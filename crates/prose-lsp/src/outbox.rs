@@ -158,7 +158,7 @@ impl Queue {
         while let Some(outgoing) = self.rx.recv().await {
             let (method, params, then) = match outgoing {
                 Outgoing::Raw(body) => {
-                    replies.notify(body);
+                    replies.pass(body);
                     continue;
                 }
                 Outgoing::Call { method, params, then } => (method, params, then),

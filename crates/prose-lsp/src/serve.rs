@@ -7,24 +7,23 @@ use std::time::Duration;
 use lsp_types::notification::{Notification, ShowMessage};
 use lsp_types::{MessageType, ShowMessageParams};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite, duplex};
-use tokio::sync::watch;
-use tower_lsp::{LspService, Server};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+use tower_lsp::LspService;
 
 use crate::documents::Documents;
 use crate::framing::{Ledger, Replies, pump_in, pump_out};
-use crate::guard::{CONCURRENCY, Guard, Phase};
+use crate::guard::{Guard, Phase};
 use crate::main_loop::{self, Event, Setup};
 use crate::outbox::Outbox;
 use crate::parent;
 use crate::runs::{Engine, Runs, Runtime};
 use crate::server::Backend;
+use crate::transport;
 
-/// Bytes between the framing layer and the server. Small: back-pressure belongs to the client's pipe.
-const INPUT_BUFFER: usize = 64 * 1024;
-/// Bytes the server may be ahead of a client that doesn't read. Large: a client may write a lot before it reads, and
-/// while the server waits for it to read, the server doesn't read either.
-const OUTPUT_BUFFER: usize = 16 * 1024 * 1024;
+/// Messages between the framing layer and the server. Few: back-pressure belongs to the client's pipe, and one may hold a long
+/// document.
+const AHEAD: usize = 4;
 /// What is left to say when the session ends must be gone by then.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Exit code when the server itself failed.
@@ -106,8 +105,7 @@ pub(crate) async fn serve_with(
     let ledger = Ledger::default();
     let (phase, mut phases) = watch::channel(Phase::Running);
     let (replies, replies_rx) = Replies::new(ledger.clone());
-    let (to_server, server_in) = duplex(INPUT_BUFFER);
-    let (server_out, from_server) = duplex(OUTPUT_BUFFER);
+    let (to_server, messages) = mpsc::channel(AHEAD);
     let (outbox, queue) = Outbox::new();
     let (events, events_rx) = channel();
     let documents = Arc::<Documents>::default();
@@ -149,13 +147,10 @@ pub(crate) async fn serve_with(
     let (service, socket) = service.finish();
     let service = Guard::new(service, phase.clone(), ledger.clone());
 
-    let mut input = tokio::spawn(pump_in(stdin, to_server, replies, config.max_message));
-    let mut server = tokio::spawn(
-        Server::new(server_in, server_out, socket)
-            .concurrency_level(CONCURRENCY)
-            .serve(service),
-    );
-    let mut output = tokio::spawn(pump_out(from_server, replies_rx, stdout, ledger.clone()));
+    let (calls, responses) = socket.split();
+    let mut input = tokio::spawn(pump_in(stdin, to_server, replies.clone(), config.max_message));
+    let mut server = tokio::spawn(transport::serve(service, responses, messages, replies));
+    let mut output = tokio::spawn(pump_out(calls, replies_rx, stdout, ledger.clone()));
 
     let why = tokio::select! {
         _ = phases.wait_for(|phase| matches!(phase, Phase::Exit(_))) => "exit",

@@ -269,12 +269,10 @@ fn the_way_to_a_text_does_not_matter() {
 
 #[test]
 fn what_was_read_of_a_long_file_does_not_stay() {
-    use salsa::Database;
-
     let mut counted = Counted::new();
     counted.set(&long(20_000));
     assert_eq!(counted.diagnose(), 0);
-    counted.db.trigger_lru_eviction();
+    counted.db.rest();
     counted.ran();
     assert_eq!(counted.diagnose(), 0);
     assert_eq!(counted.ran(), map(&[]), "what was found stays");
@@ -285,7 +283,7 @@ fn what_was_read_of_a_long_file_does_not_stay() {
     }
     let again = counted.ran().get("body").copied().unwrap_or_default();
     assert!(
-        chunks.len() > 80 && again + 64 >= chunks.len(),
+        chunks.len() > 80 && again + 4 >= chunks.len(),
         "{again} of {} chunks are read again",
         chunks.len()
     );
