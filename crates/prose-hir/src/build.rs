@@ -118,12 +118,12 @@ fn stmt(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> Stmt {
             name: name(it.name()),
             props: props(cx, it.properties()),
         }),
-        ast::Stmt::Block(it) => StmtKind::Block(BlockDef {
+        ast::Stmt::Block(it) => StmtKind::Block(Box::new(BlockDef {
             name: name(it.name()),
             params: params(it.params()),
             mods: mods(cx, it.modifiers()),
             body: body(cx, it.body()),
-        }),
+        })),
         executable => StmtKind::Expr(Expr {
             range: range(node),
             kind: executable_kind(cx, executable),
@@ -235,7 +235,7 @@ fn key_text(key: &Ident) -> Expr {
     let text = Template {
         range: key.range,
         content: key.range,
-        parts: vec![Part::Text(key.name.to_string())],
+        parts: Box::new([Part::Text(key.name.as_str().into())]),
     };
     Expr {
         range: key.range,
@@ -362,7 +362,7 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
         },
         ast::Expr::Parallel(it) => ExprKind::Parallel {
             mods: mods(cx, it.modifiers()),
-            body: body(cx, it.body()),
+            body: Box::new(body(cx, it.body())),
         },
         ast::Expr::For(it) => ExprKind::For(Box::new(For {
             parallel: it.parallel_token().is_some(),
@@ -376,7 +376,7 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             count: boxed(cx, it.count(), syntax),
             index: name(it.index()),
             mods: mods(cx, it.modifiers()),
-            body: body(cx, it.body()),
+            body: Box::new(body(cx, it.body())),
         },
         ast::Expr::Loop(it) => ExprKind::Loop(Box::new(Loop {
             until: it.while_token().is_none(),
@@ -394,7 +394,7 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             );
             ExprKind::If {
                 arms,
-                otherwise: it.else_clause().map(|it| body(cx, it.body())),
+                otherwise: it.else_clause().map(|it| Box::new(body(cx, it.body()))),
             }
         }
         ast::Expr::Choice(it) => ExprKind::Choice {
@@ -402,9 +402,9 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             options: it.options().iter().map(|it| choice_option(cx, it)).collect(),
         },
         ast::Expr::Try(it) => ExprKind::Try {
-            body: body(cx, it.body()),
+            body: Box::new(body(cx, it.body())),
             catches: list(it.catches(), |it| Some((name(it.name()), body(cx, it.body())))),
-            finally: it.finally_clause().map(|it| body(cx, it.body())),
+            finally: it.finally_clause().map(|it| Box::new(body(cx, it.body()))),
         },
         ast::Expr::Arrow(it) => ExprKind::Arrow(list(it.steps(), |it| Some(expr(cx, &it)))),
         ast::Expr::Pipe(it) => ExprKind::Pipeline {
@@ -591,7 +591,7 @@ fn template(string: &StringToken<Leaf<'_>>) -> Template {
     Template {
         range: string.text_range(),
         content: string.content_range(),
-        parts: parts(string.syntax()),
+        parts: parts(string.syntax()).into(),
     }
 }
 
@@ -611,7 +611,7 @@ fn discretion(token: &DiscretionToken<Leaf<'_>>) -> ExprKind {
         text: Template {
             range: token.text_range(),
             content: token.content_range(),
-            parts,
+            parts: parts.into(),
         },
         bare,
     }
@@ -620,10 +620,10 @@ fn discretion(token: &DiscretionToken<Leaf<'_>>) -> ExprKind {
 /// A discretion's outer whitespace is layout, not part of what is asked.
 fn trim(parts: &mut Vec<Part>) {
     if let Some(Part::Text(text)) = parts.first_mut() {
-        *text = text.trim_start().to_owned();
+        *text = text.trim_start().into();
     }
     if let Some(Part::Text(text)) = parts.last_mut() {
-        *text = text.trim_end().to_owned();
+        *text = text.trim_end().into();
     }
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
 }
@@ -631,20 +631,20 @@ fn trim(parts: &mut Vec<Part>) {
 fn parts(token: &Leaf<'_>) -> Vec<Part> {
     match text::plain(token.kind(), token.text()) {
         Some("") => return Vec::new(),
-        Some(plain) => return vec![Part::Text(plain.to_owned())],
+        Some(plain) => return vec![Part::Text(plain.into())],
         None => {}
     }
     text::segments(token.kind(), token.text(), token.text_range().start())
         .into_iter()
         .map(|segment| match segment {
-            Segment::Text { text, .. } => Part::Text(text),
+            Segment::Text { text, .. } => Part::Text(text.into()),
             Segment::Interpolation(it) => {
                 let local = it.range - token.text_range().start();
-                Part::Insert {
+                Part::Insert(Box::new(Insert {
                     range: it.range,
-                    verbatim: token.text()[local].to_owned(),
+                    verbatim: token.text()[local].into(),
                     value: insert(it),
-                }
+                }))
             }
         })
         .collect()

@@ -51,7 +51,7 @@ pub enum StmtKind {
     /// `agent`
     Agent(AgentDef),
     /// `block`
-    Block(BlockDef),
+    Block(Box<BlockDef>),
     /// Anything that is executed.
     Expr(Expr),
 }
@@ -143,23 +143,27 @@ pub struct Template {
     /// Between the delimiters.
     pub content: TextRange,
     /// In order; escapes resolved, dedented.
-    pub parts: Vec<Part>,
+    pub parts: Box<[Part]>,
 }
 
 /// A piece of a [`Template`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Text.
-    Text(String),
+    Text(Box<str>),
     /// `{name.field[0]}`
-    Insert {
-        /// With both braces.
-        range: TextRange,
-        /// As written, with both braces.
-        verbatim: String,
-        /// A name, member or index expression.
-        value: Expr,
-    },
+    Insert(Box<Insert>),
+}
+
+/// A value that is put into a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insert {
+    /// With both braces.
+    pub range: TextRange,
+    /// As written, with both braces.
+    pub verbatim: Box<str>,
+    /// A name, member or index expression.
+    pub value: Expr,
 }
 
 impl Template {
@@ -170,8 +174,8 @@ impl Template {
     /// The same in pieces.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.as_str(),
-            Part::Insert { verbatim, .. } => verbatim.as_str(),
+            Part::Text(text) => &**text,
+            Part::Insert(it) => &it.verbatim,
         })
     }
     /// The text, when nothing is interpolated.
@@ -191,6 +195,9 @@ pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
 }
+
+// A long file has very many of them, and most hold little: what is larger is boxed.
+const _: () = assert!(size_of::<Expr>() <= 64 && size_of::<Stmt>() <= 80);
 
 /// Kinds of expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -284,7 +291,7 @@ pub enum ExprKind {
         /// Join, policy, limits.
         mods: Vec<Modifier>,
         /// The branches.
-        body: Body,
+        body: Box<Body>,
     },
     /// `for`, `parallel for`
     For(Box<For>),
@@ -297,7 +304,7 @@ pub enum ExprKind {
         /// Not in the grammar, kept for the checks.
         mods: Vec<Modifier>,
         /// The statements.
-        body: Body,
+        body: Box<Body>,
     },
     /// `loop`
     Loop(Box<Loop>),
@@ -306,7 +313,7 @@ pub enum ExprKind {
         /// `if` and `elif` arms.
         arms: Vec<(Expr, Body)>,
         /// `else`
-        otherwise: Option<Body>,
+        otherwise: Option<Box<Body>>,
     },
     /// `choice`
     Choice {
@@ -318,11 +325,11 @@ pub enum ExprKind {
     /// `try`
     Try {
         /// The guarded statements.
-        body: Body,
+        body: Box<Body>,
         /// Handlers; the grammar has at most one.
         catches: Vec<(Option<Ident>, Body)>,
         /// `finally`
-        finally: Option<Body>,
+        finally: Option<Box<Body>>,
     },
     /// `input name: value`
     Input {

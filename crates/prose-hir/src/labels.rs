@@ -237,8 +237,8 @@ fn in_props(props: &[Property], found: &mut dyn FnMut(Label)) {
 
 fn in_template(text: &Template, found: &mut dyn FnMut(Label)) {
     for part in &text.parts {
-        if let Part::Insert { value, .. } = part {
-            in_expr(value, found);
+        if let Part::Insert(it) = part {
+            in_expr(&it.value, found);
         }
     }
 }

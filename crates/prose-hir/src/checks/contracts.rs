@@ -350,8 +350,8 @@ fn expr(ctx: &mut Context<'_>, it: &Expr) {
 
 fn template(ctx: &mut Context<'_>, text: &Template) {
     for part in &text.parts {
-        if let Part::Insert { value, .. } = part {
-            members(ctx, value);
+        if let Part::Insert(it) = part {
+            members(ctx, &it.value);
         }
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn agent(ctx: &mut Context<'_>, agent: &AgentDef) {
             ..
         })) => items.iter().any(|it| match &it.kind {
             ExprKind::Text(text) => {
-                matches!(text.parts.as_slice(), [Part::Text(it)] if it == "**" || it == "**/*")
+                matches!(&*text.parts, [Part::Text(it)] if matches!(&**it, "**" | "**/*"))
             }
             _ => false,
         }),

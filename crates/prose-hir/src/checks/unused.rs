@@ -16,7 +16,7 @@ use crate::scopes::{DefKind, RefKind, Valued};
 use crate::symbols::{FileSymbols, ImportEntry, ProgramScope, Site};
 use crate::vars::{VarEntry, VarPlace};
 use crate::view::Names;
-use crate::{Db, FileState, SourceFile, Tag, queries};
+use crate::{Chunk, Db, FileState, SourceFile, Tag, queries};
 
 /// Name, place, code, message.
 type Unused<'a> = (&'a Name, Site, &'static str, String);
@@ -86,7 +86,8 @@ pub(crate) fn check(db: &dyn Db, file: SourceFile) -> Vec<(Site, Finding)> {
         return Vec::new();
     }
     misspelled(symbols, program, &read, &mut out);
-    for chunk in file.chunks(db).iter() {
+    let broken = |it: &&Chunk| queries::declarations(db, **it).broken;
+    for chunk in file.chunks(db).iter().filter(broken) {
         let mentions = queries::mentions(db, *chunk);
         if !mentions.is_empty() {
             out.retain(|it| !mentions.contains(it.0));

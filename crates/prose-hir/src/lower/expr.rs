@@ -54,13 +54,13 @@ impl Lowerer<'_> {
                 count, index, body, ..
             } => self.repeat(count, index.as_ref(), body, id),
             ExprKind::Loop(it) => self.loop_(it, id),
-            ExprKind::If { arms, otherwise } => self.conditional(arms, otherwise.as_ref(), id),
+            ExprKind::If { arms, otherwise } => self.conditional(arms, otherwise.as_deref(), id),
             ExprKind::Choice { criteria, options } => self.choice(criteria, options, id),
             ExprKind::Try {
                 body,
                 catches,
                 finally,
-            } => self.try_(body, catches, finally.as_ref(), id),
+            } => self.try_(body, catches, finally.as_deref(), id),
             ExprKind::Input { name, value, default } => {
                 self.input(name.as_ref(), value.as_deref(), default.as_deref(), id)
             }
@@ -155,17 +155,17 @@ impl Lowerer<'_> {
         for part in &text.parts {
             match part {
                 Part::Text(text) => push_text(&mut out, text),
-                Part::Insert { verbatim, value, .. } => {
+                Part::Insert(it) => {
                     let id = ids.next();
-                    let root = root_name(value);
+                    let root = root_name(&it.value);
                     if root.is_some_and(|(name, range)| self.is_value(name, range)) {
-                        let value = self.boxed(value, id);
+                        let value = self.boxed(&it.value, id);
                         out.push(TemplatePart::Insert {
                             value,
-                            verbatim: verbatim.clone(),
+                            verbatim: it.verbatim.to_string(),
                         });
                     } else {
-                        push_text(&mut out, verbatim);
+                        push_text(&mut out, &it.verbatim);
                     }
                 }
             }

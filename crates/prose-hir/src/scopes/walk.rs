@@ -250,8 +250,8 @@ impl Walk {
 
     fn template(&mut self, text: &Template) {
         for part in &text.parts {
-            if let Part::Insert { value, .. } = part {
-                self.insert(value);
+            if let Part::Insert(it) = part {
+                self.insert(&it.value);
             }
         }
     }
