@@ -33,5 +33,6 @@ pub use mock::{
 pub use session::{
     CancelToken, Capabilities, Clock, Delivery, MemoryContext, MemoryUpdate, NullSink, PermissionAnswer,
     PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate,
+    SpendLimit,
 };
 pub use simulate::Simulate;

@@ -85,12 +85,24 @@ pub struct SessionSpawn {
     pub memory: Option<MemoryContext>,
     /// The total time limit, which the runtime enforces as well.
     pub timeout: Option<Duration>,
+    /// What is left of the run's budget. A backend that can stops the session there, with a failure of kind `budget`
+    /// that says what was used.
+    pub budget: SpendLimit,
     /// Where to report.
     pub sink: Arc<dyn SessionSink>,
     /// Cancelled when the session is no longer wanted.
     pub cancel: CancelToken,
     /// The time to wait by.
     pub clock: Clock,
+}
+
+/// What may still be spent; none where there is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SpendLimit {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Tokens, in and out.
+    pub tokens: Option<u64>,
 }
 
 /// A persistent agent's memory at spawn.

@@ -78,6 +78,7 @@ async fn answers(mock: &str, requests: Vec<SessionRequest>) -> Vec<String> {
                 staging: PathBuf::new(),
                 memory: None,
                 timeout: None,
+                budget: Default::default(),
                 sink: Arc::new(NullSink),
                 cancel: CancelToken::new(),
                 clock: clock.clone(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use prose_project::StateKind;
 
 /// Runs, checks and explains OpenProse programs.
 #[derive(Debug, Parser)]
@@ -49,6 +50,12 @@ pub struct RunArgs {
     /// Show what would run, with every prompt, and run nothing
     #[arg(long, conflicts_with_all = ["record", "quiet"])]
     pub dry_run: bool,
+    /// Where the run keeps its state
+    #[arg(long, value_name = "KIND", value_parser = state)]
+    pub state: Option<StateKind>,
+    /// Keep state in memory only: nothing is written, and nothing can be resumed (short for `--state in-context`)
+    #[arg(long, conflicts_with = "state")]
+    pub in_context: bool,
     /// Options shared with `resume`
     #[command(flatten)]
     pub common: CommonArgs,
@@ -98,6 +105,15 @@ pub struct CommonArgs {
     /// Limit for one session, as 90s, 10m, 2h
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
+    /// A session that reports nothing for so long has failed, as 5m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
+    /// Begin no session once the run has cost so much, earlier processes included
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub budget: Option<f64>,
+    /// Begin no session once the run has used so many tokens, in and out
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<u64>,
     /// Simulated waits take real time
     #[arg(long)]
     pub realtime: bool,
@@ -222,6 +238,17 @@ fn assignment(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE".to_owned()),
     }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| "write a number of US dollars, as 2.50".to_owned())
+}
+
+fn state(text: &str) -> Result<StateKind, String> {
+    StateKind::from_word(text).ok_or_else(|| format!("write one of {}", StateKind::WORDS.join(", ")))
 }
 
 /// `90s`, `10m`, `2h`, `500ms`.

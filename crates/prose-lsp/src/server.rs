@@ -27,7 +27,7 @@ use crate::handlers;
 use crate::handlers::{ViewText, ViewTextParams};
 use crate::main_loop::{self, Basis, Event, Snapshot};
 use crate::outbox::Outbox;
-use crate::runs::{Command, RunArgs, Runs, StartRequest, refused};
+use crate::runs::{Command, How, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -142,7 +142,11 @@ impl Backend {
         match command {
             Command::Run(args) => self.run(args).await,
             Command::Resume(args) => {
-                let how = Runs::how(session, &self.settings(), None);
+                let how = How {
+                    budget_usd: args.budget_usd,
+                    budget_tokens: args.budget_tokens,
+                    ..Runs::how(session, &self.settings(), None)
+                };
                 Ok(json!({ "runId": self.runs.resume(args.run_id, args.accept_changed, how).await? }))
             }
             Command::Cancel(args) => self.runs.cancel(&args.run_id).map(|()| Value::Null),

@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) lint: BTreeMap<String, String>,
     /// Sessions at a time in one run.
     pub(crate) max_parallel: Option<u32>,
+    /// US dollars for one run.
+    pub(crate) budget_usd: Option<f64>,
+    /// Tokens for one run.
+    pub(crate) budget_tokens: Option<u64>,
 }
 
 /// An editor's empty text field means that nothing is set.

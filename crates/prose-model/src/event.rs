@@ -340,6 +340,11 @@ pub enum Event {
         /// So far.
         usage: Usage,
     },
+    /// A marker of where a run stands whose state is kept in memory only: what `state.md` says of the others.
+    Narration {
+        /// One line.
+        line: String,
+    },
     /// Something the runtime wants a person to know.
     Notice {
         /// `info`, `warning`.
@@ -428,6 +433,8 @@ pub enum RunStatus {
     Cancelled,
     /// Nothing can go on before a person answers.
     Waiting,
+    /// The budget is spent; goes on when it is resumed with a larger one.
+    OutOfBudget,
     /// The process is gone without an end (only seen from outside).
     Interrupted,
 }

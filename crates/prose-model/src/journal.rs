@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EffectId, Name, Outcome, RunId, RunStatus, StmtId, Value};
+use crate::{Digest, EffectId, Name, Outcome, RunId, RunStatus, StmtId, Usage, Value};
 
 /// Version of the journal format.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -91,6 +91,22 @@ pub enum RecordBody {
         /// Digest of its bytes, under which it is among the run's values.
         bundle_bytes: Digest,
     },
+    /// What an effect cost that ended without an outcome: cancelled on its way, or stopped at the end of the budget.
+    Spent {
+        /// The effect.
+        id: EffectId,
+        /// What it had used.
+        usage: Usage,
+    },
+    /// From here on the run may cost so much in all. Before the first such record the header's options count.
+    Budget {
+        /// US dollars.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usd: Option<f64>,
+        /// Tokens, in and out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+    },
     /// The user cancelled, or a deadline passed.
     Cancel {
         /// What was cancelled.
@@ -155,7 +171,13 @@ pub struct RunOptions {
     /// Total time for one session, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// US dollars.
+    /// A session that reports nothing for so long has failed, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_ms: Option<u64>,
+    /// US dollars for the whole run, resumes included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
+    /// Tokens, in and out, for the whole run, resumes included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u64>,
 }

@@ -40,8 +40,12 @@ pub struct RunConfig {
     pub max_parallel: Option<u32>,
     /// Total time for one session.
     pub timeout: Option<Duration>,
+    /// A session that reports nothing for so long has failed.
+    pub idle_timeout: Option<Duration>,
     /// US dollars for a run.
     pub budget_usd: Option<f64>,
+    /// Tokens for a run, in and out.
+    pub budget_tokens: Option<u64>,
 }
 
 /// `[models]`: what a program's model names mean to backends.
@@ -249,7 +253,8 @@ pub enum ConfigError {
 
 impl Config {
     /// Reads and merges `{root}/prose.toml`, the user's file, and variables: `OPENPROSE_BACKEND`, `OPENPROSE_STATE`,
-    /// `OPENPROSE_MAX_PARALLEL`, `OPENPROSE_TIMEOUT`, `OPENPROSE_BUDGET_USD`. Files that don't exist are no error.
+    /// `OPENPROSE_MAX_PARALLEL`, `OPENPROSE_TIMEOUT`, `OPENPROSE_IDLE_TIMEOUT`,
+    /// `OPENPROSE_BUDGET_USD`, `OPENPROSE_BUDGET_TOKENS`. Files that don't exist are no error.
     pub fn load(
         root: &Path,
         trust: Trust,
@@ -315,7 +320,9 @@ impl Config {
         run.state = run.state.or(other.run.state);
         run.max_parallel = run.max_parallel.or(other.run.max_parallel);
         run.timeout = run.timeout.or(other.run.timeout);
+        run.idle_timeout = run.idle_timeout.or(other.run.idle_timeout);
         run.budget_usd = run.budget_usd.or(other.run.budget_usd);
+        run.budget_tokens = run.budget_tokens.or(other.run.budget_tokens);
         add_missing(&mut self.models.any, other.models.any);
         for (backend, models) in other.models.by_backend {
             add_missing(self.models.by_backend.entry(backend).or_default(), models);
@@ -352,6 +359,14 @@ impl Config {
             let timeout = parse_duration(value).ok_or_else(|| bad(name, DURATION, value))?;
             config.run.timeout = Some(timeout);
         }
+        if let Some((name, value)) = get("OPENPROSE_IDLE_TIMEOUT") {
+            let timeout = parse_duration(value).ok_or_else(|| bad(name, DURATION, value))?;
+            config.run.idle_timeout = Some(timeout);
+        }
+        if let Some((name, value)) = get("OPENPROSE_BUDGET_TOKENS") {
+            let tokens = value.parse().ok();
+            config.run.budget_tokens = Some(tokens.ok_or_else(|| bad(name, TOKENS, value))?);
+        }
         if let Some((name, value)) = get("OPENPROSE_BUDGET_USD") {
             let budget = value
                 .parse()
@@ -373,6 +388,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 const MAX_PARALLEL: &str = "a whole number from 1 on";
 const DURATION: &str = "a length of time such as \"90s\" or \"10m\"";
+const TOKENS: &str = "a whole number of tokens";
 const BUDGET: &str = "a number of US dollars from 0 on";
 
 fn one_of(words: &[&str]) -> String {

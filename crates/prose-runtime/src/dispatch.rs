@@ -43,6 +43,7 @@ impl Driver {
     pub(crate) fn begin(&mut self, issued: Issued) -> Result<(), RunError> {
         match &issued.effect {
             Effect::Session(request) => return self.enqueue_session(&issued, request),
+            Effect::Judge(_) if self.holds() => self.held.push(issued),
             Effect::Judge(request) => {
                 self.record(&issued, None)?;
                 self.begin_judge(&issued, request)?;
@@ -105,6 +106,7 @@ impl Driver {
             Ok(Decoded::Memory(value)) => {
                 self.schedule(issued, TaskResult::outcome(Outcome::Decoded { value }))
             }
+            Ok(Decoded::Undecided { .. }) if self.holds() => self.held.push(issued.clone()),
             Ok(Decoded::Undecided { text, target }) => {
                 let cancel = CancelToken::new();
                 let input = DecodeInput {
@@ -197,12 +199,12 @@ impl Driver {
             self.timeline.push_at(due, issued.order, answer);
             return;
         }
-        // ±20 %, so that what failed together does not come back together; never before the backend's own time.
-        let factor = 0.8 + 0.4 * (self.setup.jitter)().clamp(0.0, 1.0);
-        let time = Duration::from_millis(request.ms)
-            .mul_f64(factor)
-            .max(Duration::from_millis(request.retry_after_ms.unwrap_or(0)));
-        self.spawn_background(issued, CancelToken::new(), perform::sleep(time));
+        let time = real_wait(request, (self.setup.jitter)());
+        self.spawn_background(
+            issued,
+            CancelToken::new(),
+            perform::sleep(time, self.setup.timer.clone()),
+        );
     }
 
     /// Performs an effect in a task. In virtual time the task is waited for, so that the order of everything is that of
@@ -250,6 +252,15 @@ impl Driver {
 /// How long a sleep takes in virtual time: exactly as long as asked, so that simulated runs repeat.
 pub(crate) fn wait_ms(request: &SleepRequest) -> u64 {
     request.ms.max(request.retry_after_ms.unwrap_or(0))
+}
+
+/// How long a sleep takes in real time, with a number from 0 to 1 for the jitter: ±20 %, so that what failed together
+/// does not come back together; never before the backend's own time.
+fn real_wait(request: &SleepRequest, jitter: f64) -> Duration {
+    let factor = 0.8 + 0.4 * jitter.clamp(0.0, 1.0);
+    Duration::from_millis(request.ms)
+        .mul_f64(factor)
+        .max(Duration::from_millis(request.retry_after_ms.unwrap_or(0)))
 }
 
 enum Decoded {

@@ -7,20 +7,21 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender};
 
 use indexmap::IndexMap;
 use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
 use prose_model::{
-    CancelWhat, Decision, Digest, Effect, EffectId, Event, Issued, Name, Outcome, RecordBody, RunOptions,
-    RunStatus, Usage, Value,
+    CancelWhat, Decision, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome,
+    RecordBody, RunOptions, RunStatus, Usage, Value,
 };
-use prose_state::{MemoryRoots, Run};
+use prose_state::{MemoryRoots, Run, snippet};
 use prose_vm::{Completion, Machine, StepState};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
+use crate::budget::Budget;
 use crate::content::StoreContent;
 use crate::log::{self, Log};
 use crate::perform::{Msg, TaskResult};
@@ -30,6 +31,7 @@ use crate::queue::SessionQueue;
 use crate::request::{Limits, PermissionProvider, RunError, RunResult};
 use crate::sessions::SessionState;
 use crate::timeline::{Next, Timeline};
+use crate::timer::Timer;
 
 /// One run while this process drives it.
 pub(crate) struct Driver {
@@ -62,7 +64,17 @@ pub(crate) struct Driver {
     /// Values for inputs, supplied to a resume.
     pub(crate) supplied: IndexMap<Name, Value>,
     pub(crate) memo: HashMap<(Digest, String), Value>,
+    /// What all outcomes so far have cost, and what ended without one.
     pub(crate) usage: Usage,
+    pub(crate) budget: Budget,
+    /// A session was stopped at what was left of the budget.
+    exhausted: bool,
+    /// Whether it was said that the budget can't be kept.
+    unpriced: bool,
+    /// What waits for a larger budget, besides the queue.
+    pub(crate) held: Vec<Issued>,
+    /// Whether a message will come when `state.md` may be written.
+    flushing: bool,
     pub(crate) completion: Option<Completion>,
     /// What an earlier process left; empty for a new run and while it is not known yet.
     pub(crate) recovered: crate::replay::RecoveredEffects,
@@ -83,6 +95,7 @@ pub(crate) struct Setup {
     pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
     pub(crate) judges: Arc<Semaphore>,
     pub(crate) jitter: fn() -> f64,
+    pub(crate) timer: Arc<dyn Timer>,
 }
 
 /// A task that performs an effect.
@@ -101,6 +114,8 @@ pub(crate) enum Exit {
     Done(Completion),
     /// Only a person could go on.
     Waiting,
+    /// Only a larger budget could go on.
+    OutOfBudget(ErrorValue),
     /// Let go of.
     Stopped,
 }
@@ -127,6 +142,7 @@ impl Driver {
             prose_agents::Delivery::Plain => limits.parallel_plain,
         };
         let parallel = setup.options.max_parallel.map_or(default, |n| n as usize);
+        let budget = Budget::of(&setup.options);
         Driver {
             machine: Machine::start(run.bundle.clone(), run.header.inputs.clone()),
             content: StoreContent(run.values.clone()),
@@ -150,6 +166,11 @@ impl Driver {
             supplied: IndexMap::new(),
             memo: HashMap::new(),
             usage: Usage::default(),
+            budget,
+            exhausted: false,
+            unpriced: false,
+            held: Vec::new(),
+            flushing: false,
             completion: None,
             recovered: crate::replay::RecoveredEffects::default(),
             replaying: false,
@@ -180,22 +201,104 @@ impl Driver {
                 self.publisher.flush(false);
                 continue;
             }
+            if let Some(error) = self.out_of_budget() {
+                return Ok(Exit::OutOfBudget(error));
+            }
             if self.is_idle()? && !self.asking {
                 return Ok(Exit::Waiting);
             }
             self.publisher.flush(false);
-            let msg = match self.publisher.flush_due() {
-                Some(due) => match self.rx.recv_timeout(due) {
-                    Ok(msg) => msg,
-                    Err(RecvTimeoutError::Timeout) => continue,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Stopped),
-                },
-                None => match self.rx.recv() {
-                    Ok(msg) => msg,
-                    Err(_) => return Ok(Exit::Stopped),
-                },
+            if let Some(due) = self.publisher.flush_due().filter(|_| !self.flushing) {
+                self.flushing = true;
+                self.later(due, Msg::Flush);
+            }
+            let Ok(msg) = self.rx.recv() else {
+                return Ok(Exit::Stopped);
             };
             self.handle(msg)?;
+        }
+    }
+
+    /// What the run has cost, with what running sessions say of themselves.
+    pub(crate) fn spent(&self) -> Usage {
+        let mut spent = self.usage;
+        if !self.budget.is_none() {
+            spent.add(&self.in_flight());
+        }
+        spent
+    }
+
+    /// Whether what costs money is not begun any more. A run that is cancelled goes to its end: there it fails.
+    pub(crate) fn holds(&self) -> bool {
+        !self.cancelled && (self.exhausted || self.budget.is_spent(&self.spent()))
+    }
+
+    /// The error with which the run stops when nothing goes on but what a larger budget would pay for.
+    fn out_of_budget(&self) -> Option<ErrorValue> {
+        if !self.holds() || !self.tasks.is_empty() || !self.closing.is_empty() {
+            return None;
+        }
+        let first = self.held.first().map(|issued| &issued.id);
+        let first = self.queue.first().or(first)?;
+        let limit = if self.budget.usd.is_some() {
+            "--budget USD"
+        } else {
+            "--budget-tokens N"
+        };
+        Some(ErrorValue {
+            kind: ErrorKind::Budget,
+            message: format!(
+                "{}; to go on with a larger one: prose resume {} {limit}",
+                self.budget.message(&self.usage),
+                self.run.id()
+            ),
+            statement: self
+                .open
+                .get(first)
+                .map_or_else(|| "main".into(), |issued| issued.stmt.clone()),
+            place: self
+                .open
+                .get(first)
+                .map_or_else(String::new, |issued| self.place(issued)),
+            attempts: 1,
+        })
+    }
+
+    /// Where an effect is asked, as [`ErrorValue::place`] has it.
+    fn place(&self, issued: &Issued) -> String {
+        let Some(file) = self.run.bundle.files.get(issued.src.file as usize) else {
+            return String::new();
+        };
+        let before = file.text.get(..issued.src.start as usize).unwrap_or_default();
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let text = prose_agents::one_line(&snippet(&self.run.bundle, issued.src));
+        format!("{}:{line}: {text}", file.path)
+    }
+
+    /// Counts what an effect has cost that gets no outcome.
+    fn spend(&mut self, id: &EffectId, usage: Usage) -> Result<(), RunError> {
+        if usage == Usage::default() {
+            return Ok(());
+        }
+        self.log.append(RecordBody::Spent {
+            id: id.clone(),
+            usage,
+        })?;
+        self.usage.add(&usage);
+        Ok(())
+    }
+
+    /// Says once that money can't be counted.
+    fn check_priced(&mut self, usage: &Usage) {
+        let used = usage.input_tokens + usage.output_tokens > 0;
+        if self.budget.usd.is_some() && used && usage.cost_usd.is_none() && !self.unpriced {
+            self.unpriced = true;
+            let message = format!(
+                "the backend `{}` does not say what sessions cost, so the budget in USD can't be kept; \
+                 `--budget-tokens N` limits tokens",
+                self.backend.name
+            );
+            self.publisher.notice("warning", message);
         }
     }
 
@@ -278,6 +381,7 @@ impl Driver {
             }
             Msg::Deadline(scope) => self.deliver(Next::Deadline(scope))?,
             Msg::Grace(scope) => self.grace_over(&scope),
+            Msg::Flush => self.flushing = false,
             Msg::MemoryFree => {
                 self.queue.unblock();
                 self.start_queued()?;
@@ -341,6 +445,22 @@ impl Driver {
             // Both are dealt with before anything is put on the timeline.
             TaskResult::NoAnswer | TaskResult::Lost => return Ok(()),
         };
+        if let Outcome::Failed(failure) = &outcome
+            && failure.kind == ErrorKind::Budget
+            && matches!(
+                issued.effect,
+                Effect::Session(_) | Effect::Judge(_) | Effect::Decode(_)
+            )
+            && !self.budget.is_none()
+            && !self.cancelled
+        {
+            // Stopped at what was left: the program does not see it, and a larger budget asks again.
+            self.spend(&id, failure.usage)?;
+            self.exhausted = true;
+            self.release(&id);
+            self.held.push(issued);
+            return Ok(());
+        }
         let outcome = self.stored(outcome)?;
         self.record(&issued, None)?;
         for update in self.buffered(&id) {
@@ -358,7 +478,9 @@ impl Driver {
         }
         self.open.shift_remove(&id);
         self.questions.close(&id);
-        self.usage.add(&outcome_usage(&outcome));
+        let usage = outcome_usage(&outcome);
+        self.usage.add(&usage);
+        self.check_priced(&usage);
         self.remember(&issued, &outcome);
         self.project_memory(&id, &outcome);
         self.release(&id);
@@ -402,6 +524,17 @@ impl Driver {
         self.tasks.remove(&id);
         self.stopped(&id);
         let Some(order) = self.open.get(&id).map(|issued| issued.order) else {
+            // Cancelled on its way: what it has used is paid for all the same.
+            let usage = match &result {
+                TaskResult::Session { reply, .. } => match &**reply {
+                    Ok(reply) => reply.usage,
+                    Err(failure) if failure.usage != Usage::default() => failure.usage,
+                    Err(_) => self.reported(&id),
+                },
+                TaskResult::Outcome(outcome) => outcome_usage(outcome),
+                _ => self.reported(&id),
+            };
+            self.spend(&id, usage)?;
             self.release(&id);
             return self.start_queued();
         };
@@ -504,8 +637,9 @@ impl Driver {
     /// Sends a message to itself after a while.
     pub(crate) fn later(&self, time: std::time::Duration, msg: Msg) {
         let tx = self.setup.tx.clone();
+        let wait = self.setup.timer.clone();
         self.setup.handle.spawn(async move {
-            tokio::time::sleep(time).await;
+            wait.sleep(time).await;
             let _ = tx.send(msg);
         });
     }
@@ -556,16 +690,17 @@ impl Driver {
     /// Ends this process's part in the run.
     pub(crate) fn finish(&mut self, exit: Exit) -> Result<RunResult, RunError> {
         self.abandon();
-        let (status, completion) = match exit {
-            Exit::Done(completion) => (completion.status, Some(completion)),
-            Exit::Waiting => (RunStatus::Waiting, None),
-            Exit::Stopped => (RunStatus::Interrupted, None),
+        let (status, completion, error) = match exit {
+            Exit::Done(completion) => (completion.status, Some(completion), None),
+            Exit::Waiting => (RunStatus::Waiting, None, None),
+            Exit::OutOfBudget(error) => (RunStatus::OutOfBudget, None, Some(error)),
+            Exit::Stopped => (RunStatus::Interrupted, None, None),
         };
         let completion = completion.unwrap_or(Completion {
             status,
             outputs: IndexMap::new(),
             result: None,
-            error: None,
+            error,
         });
         if status != RunStatus::Interrupted {
             self.log.append_durable(RecordBody::End { status })?;
@@ -589,9 +724,11 @@ impl Driver {
             usage: self.usage,
         });
         self.publisher.flush(true);
-        if !matches!(status, RunStatus::Waiting | RunStatus::Interrupted)
-            && let Err(error) = self.run.dir.clear_staging()
-        {
+        let over = matches!(
+            status,
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled
+        );
+        if over && let Err(error) = self.run.dir.clear_staging() {
             tracing::warn!(%error, "staging not cleared");
         }
         Ok(RunResult {

@@ -14,6 +14,7 @@ use prose_state::{
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::budget::Budget;
 use crate::bus::{Backlog, Bus, EventStream};
 use crate::changes::{Changes, changes};
 use crate::driver::{Driver, Setup};
@@ -25,6 +26,7 @@ use crate::request::{
     AnswerError, Attach, InputMode, Limits, Overrides, ResumeRequest, RunError, RunRequest, RunResult,
     Signal, WaitingInput,
 };
+use crate::timer::{SystemTimer, Timer};
 
 /// The environment variable that aborts the process after so many journal records, for end-to-end tests of crashes.
 pub const ABORT_VARIABLE: &str = "PROSE_TEST_ABORT_AFTER_RECORD";
@@ -51,6 +53,8 @@ pub struct EngineConfig {
     pub ids: Arc<dyn RunIds>,
     /// A number from 0 to 1 for the jitter of real back-off.
     pub jitter: fn() -> f64,
+    /// The time for limits, back-off and the pace of `state.md`.
+    pub timer: Arc<dyn Timer>,
     /// The tokio runtime that performs effects; none: the one that `start` is called on.
     pub handle: Option<Handle>,
     /// Stops runs where a test wants it.
@@ -68,6 +72,7 @@ impl EngineConfig {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             jitter: random_fraction,
+            timer: Arc::new(SystemTimer::default()),
             handle: None,
             fault: std::env::var(ABORT_VARIABLE)
                 .ok()
@@ -304,7 +309,7 @@ fn run_thread(
     let _ = ready.send((control, events));
 
     let log = Log::new(run.journal.clone(), config.fault);
-    let mut publisher = Publisher::new(bus, &run, config.clock.clone());
+    let mut publisher = Publisher::new(bus, &run, config.clock.clone(), config.timer.clone());
     publisher.stream(Event::RunStarted {
         program: run.header.program.clone(),
         digest: run.bundle.digest.clone(),
@@ -319,6 +324,7 @@ fn run_thread(
         options: prose_model::RunOptions {
             max_parallel: overrides.max_parallel.or(run.header.options.max_parallel),
             timeout_ms: overrides.timeout_ms.or(run.header.options.timeout_ms),
+            idle_timeout_ms: overrides.idle_timeout_ms.or(run.header.options.idle_timeout_ms),
             ..run.header.options.clone()
         },
         project_root: config.project_root.clone(),
@@ -332,10 +338,11 @@ fn run_thread(
         permissions: attach.permissions,
         judges: Arc::new(Semaphore::new(config.limits.parallel_judge.max(1))),
         jitter: config.jitter,
+        timer: config.timer.clone(),
     };
     let asking = attach.inputs == InputMode::Ask;
     let mut driver = Driver::new(run, setup, backend, log, publisher, rx, questions.clone(), asking);
-    let result = drive(&mut driver, recovered.as_ref(), inputs);
+    let result = drive(&mut driver, recovered.as_ref(), inputs, overrides);
     for signal in signals.into_iter().flatten() {
         signal.abort();
     }
@@ -354,6 +361,7 @@ fn drive(
     driver: &mut Driver,
     recovered: Option<&Recovered>,
     inputs: IndexMap<String, Value>,
+    overrides: Overrides,
 ) -> Result<RunResult, RunError> {
     if let Some(recovered) = recovered {
         driver.log.check()?;
@@ -369,7 +377,17 @@ fn drive(
                 supplied.insert(name, value);
             }
         }
-        driver.replay(&recovered.records, recovered.changed, supplied)?;
+        let raised = Budget {
+            usd: overrides.budget_usd,
+            tokens: overrides.budget_tokens,
+        };
+        if !is_over(recovered.ended) && !raised.is_none() {
+            driver.log.append_durable(RecordBody::Budget {
+                usd: raised.usd,
+                tokens: raised.tokens,
+            })?;
+        }
+        driver.replay(&recovered.records, recovered.changed, supplied, raised)?;
     }
     let exit = driver.drive()?;
     driver.finish(exit)

@@ -196,7 +196,11 @@ impl Replay<'_> {
                 RecordBody::Input { name, value } => {
                     self.history.supplied.push((name.clone(), value.clone()));
                 }
-                RecordBody::Issued { .. } | RecordBody::Program { .. } | RecordBody::End { .. } => {}
+                RecordBody::Issued { .. }
+                | RecordBody::Program { .. }
+                | RecordBody::Spent { .. }
+                | RecordBody::Budget { .. }
+                | RecordBody::End { .. } => {}
                 RecordBody::Started { id, handle, .. } => {
                     if let Some(due) = handle.as_ref().and_then(due_of) {
                         self.due.entry(id.clone()).or_insert(due);

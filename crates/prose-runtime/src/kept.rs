@@ -80,7 +80,11 @@ impl<'a> Keeping<'a> {
                     id
                 }
                 RecordBody::Started { id, .. } | RecordBody::Outcome { id, .. } => id,
-                RecordBody::Header(_) | RecordBody::Lease { .. } | RecordBody::Input { .. } => {
+                RecordBody::Header(_)
+                | RecordBody::Lease { .. }
+                | RecordBody::Input { .. }
+                | RecordBody::Spent { .. }
+                | RecordBody::Budget { .. } => {
                     keeping.by_number.insert(record.seq, record);
                     keeping.ready.push(Reverse((record.seq, None)));
                     continue;

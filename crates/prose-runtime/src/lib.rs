@@ -12,6 +12,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod budget;
 mod bus;
 mod changes;
 mod content;
@@ -32,6 +33,7 @@ mod replay;
 mod request;
 mod sessions;
 mod timeline;
+mod timer;
 
 pub use bus::{Backlog, EventStream, StreamItem};
 pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
@@ -41,6 +43,7 @@ pub use request::{
     AnswerError, Attach, InputMode, Limits, Overrides, PermissionProvider, ResumeRequest, RunError,
     RunRequest, RunResult, Signal, WaitingInput, value_from_json,
 };
+pub use timer::{SystemTimer, Timer, Wait};
 
 /// Backends as front ends need them: finding one by name, mock files, permission questions, prompts for a dry run.
 pub mod backends {

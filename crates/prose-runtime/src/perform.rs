@@ -1,9 +1,9 @@
 //! The tasks that perform effects, one tokio task each, and what they send to the driver.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::request::PermissionProvider;
+use crate::timer::Timer;
 
 /// Everything that the driver hears.
 pub(crate) enum Msg {
@@ -43,6 +44,8 @@ pub(crate) enum Msg {
     Grace(EffectId),
     /// A memory that another process held may be free.
     MemoryFree,
+    /// `state.md` may be written.
+    Flush,
     /// The user cancels.
     Cancel,
     /// Let go of the run.
@@ -154,6 +157,15 @@ pub(crate) struct Activity {
     seen: Notify,
     /// How many questions to a person are open; while there are, silence is no fault of the session.
     asking: AtomicUsize,
+    /// What it has used so far by its own account.
+    used: Mutex<Usage>,
+}
+
+impl Activity {
+    /// What the session has used so far by its own account.
+    pub(crate) fn used(&self) -> Usage {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[async_trait]
@@ -175,6 +187,9 @@ impl SessionSink for Sink {
 
     fn update(&self, update: SessionUpdate) {
         self.activity.seen.notify_one();
+        if let SessionUpdate::Usage(usage) = &update {
+            *self.activity.used.lock().unwrap_or_else(PoisonError::into_inner) = *usage;
+        }
         let _ = self.tx.send(Msg::Update {
             id: self.id.clone(),
             update,
@@ -221,6 +236,7 @@ pub(crate) async fn session(
     reattach: Option<(SessionSpawn, serde_json::Value)>,
     activity: Arc<Activity>,
     limits: SessionLimits,
+    timer: Arc<dyn Timer>,
 ) -> TaskResult {
     let (clock, cancel) = (spawn.clock.clone(), spawn.cancel.clone());
     let reattached = std::sync::atomic::AtomicBool::new(false);
@@ -236,7 +252,7 @@ pub(crate) async fn session(
     let mut reply = match clock {
         // Nothing takes real time there; the limit is applied to the time it would have taken.
         Clock::Virtual(_) => run.await,
-        Clock::Real => limited(run, &cancel, &activity, limits).await,
+        Clock::Real => limited(run, &cancel, &activity, limits, &*timer).await,
     };
     let mut took_ms = clock.elapsed_ms();
     if let Some(total) = limits
@@ -262,16 +278,17 @@ async fn limited(
     cancel: &CancelToken,
     activity: &Activity,
     limits: SessionLimits,
+    timer: &dyn Timer,
 ) -> Result<SessionReply, Failure> {
     tokio::pin!(run);
-    let total = at_most(limits.total);
+    let total = at_most(limits.total, timer);
     tokio::pin!(total);
     let failure = loop {
         tokio::select! {
             reply = &mut run => return reply,
             () = &mut total => break timed_out("the session took longer than", limits.total.unwrap_or_default()),
             () = activity.seen.notified() => {}
-            () = at_most(limits.idle) => {
+            () = at_most(limits.idle, timer) => {
                 if activity.asking.load(Ordering::Relaxed) == 0 {
                     break timed_out("the session reported nothing for", limits.idle.unwrap_or_default());
                 }
@@ -280,13 +297,16 @@ async fn limited(
     };
     cancel.cancel();
     // What it answers now comes too late, but it may have children to stop.
-    let _ = tokio::time::timeout(limits.grace, run).await;
+    tokio::select! {
+        _ = run => {}
+        () = timer.sleep(limits.grace) => {}
+    }
     Err(failure)
 }
 
-async fn at_most(limit: Option<Duration>) {
+async fn at_most(limit: Option<Duration>, timer: &dyn Timer) {
     match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
+        Some(limit) => timer.sleep(limit).await,
         None => std::future::pending().await,
     }
 }
@@ -393,7 +413,7 @@ pub(crate) async fn input(
 }
 
 /// Waits.
-pub(crate) async fn sleep(time: Duration) -> TaskResult {
-    tokio::time::sleep(time).await;
+pub(crate) async fn sleep(time: Duration, timer: Arc<dyn Timer>) -> TaskResult {
+    timer.sleep(time).await;
     TaskResult::outcome(Outcome::Slept)
 }

@@ -1,7 +1,7 @@
 //! Turns what the machine and the driver say into published events and into the projections on disk.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use prose_model::{
@@ -11,6 +11,7 @@ use prose_model::{
 use prose_state::{Bindings, Clock, RunDir, StateProjection, format_millis, snippet};
 
 use crate::bus::Bus;
+use crate::timer::Timer;
 
 /// `state.md` is written at most so often while the run goes on (interfaces.md, "Run directory").
 const STATE_INTERVAL: Duration = Duration::from_millis(250);
@@ -25,7 +26,9 @@ pub(crate) struct Publisher {
     bundle: Arc<Bundle>,
     bindings: Bindings,
     projection: StateProjection,
-    last_flush: Option<Instant>,
+    timer: Arc<dyn Timer>,
+    /// By the timer.
+    last_flush: Option<Duration>,
     /// While a replay goes on: the time of the record that is replayed.
     replay_ts: Option<String>,
     /// While a replay goes on: the latest value of every binding, written when it is over. Writing each one
@@ -34,7 +37,12 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) fn new(bus: Bus, run: &prose_state::Run, clock: Arc<dyn Clock>) -> Publisher {
+    pub(crate) fn new(
+        bus: Bus,
+        run: &prose_state::Run,
+        clock: Arc<dyn Clock>,
+        timer: Arc<dyn Timer>,
+    ) -> Publisher {
         let projection = StateProjection::new(
             run.bundle.clone(),
             run.id().clone(),
@@ -51,6 +59,7 @@ impl Publisher {
             bundle: run.bundle.clone(),
             bindings: run.bindings.clone(),
             projection,
+            timer,
             last_flush: None,
             replay_ts: None,
             held: IndexMap::new(),
@@ -141,7 +150,9 @@ impl Publisher {
 
     /// How long until `state.md` may be written; none when there is nothing to write.
     pub(crate) fn flush_due(&self) -> Option<Duration> {
-        let since = self.last_flush.map_or(STATE_INTERVAL, |at| at.elapsed());
+        let since = self
+            .last_flush
+            .map_or(STATE_INTERVAL, |at| self.timer.now().saturating_sub(at));
         self.projection
             .dirty()
             .then(|| STATE_INTERVAL.saturating_sub(since))
@@ -152,7 +163,7 @@ impl Publisher {
         if !now && self.flush_due() != Some(Duration::ZERO) {
             return;
         }
-        self.last_flush = Some(Instant::now());
+        self.last_flush = Some(self.timer.now());
         if let Err(error) = self.projection.flush(&self.dir) {
             tracing::warn!(%error, "state.md not written");
         }

@@ -72,6 +72,11 @@ impl SessionQueue {
         self.blocked.clear();
     }
 
+    /// The first session that waits.
+    pub(crate) fn first(&self) -> Option<&EffectId> {
+        self.waiting.first().map(|waiting| &waiting.id)
+    }
+
     /// Whether no session waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()

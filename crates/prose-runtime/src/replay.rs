@@ -11,6 +11,7 @@ use prose_model::{
 };
 use prose_state::AgentMemory;
 
+use crate::budget::Budget;
 use crate::dispatch::{due_of, wait_ms};
 use crate::driver::{Driver, outcome_usage};
 use crate::kept::kept;
@@ -76,6 +77,7 @@ impl Driver {
         records: &[JournalRecord],
         changed: usize,
         supplied: IndexMap<Name, Value>,
+        raised: Budget,
     ) -> Result<(), RunError> {
         self.replaying = true;
         let mut memories = Memories::new();
@@ -108,6 +110,13 @@ impl Driver {
                     };
                     self.recovered.started.insert(id.clone(), started);
                 }
+                RecordBody::Spent { usage, .. } => self.usage.add(usage),
+                RecordBody::Budget { usd, tokens } => {
+                    self.budget = self.budget.or_of(Budget {
+                        usd: *usd,
+                        tokens: *tokens,
+                    });
+                }
                 RecordBody::Outcome { id, outcome, .. } => {
                     self.replay_answer(id, outcome, &mut memories)?;
                 }
@@ -127,6 +136,7 @@ impl Driver {
         }
         self.publisher.replay_done(changed > 0);
         self.replaying = false;
+        self.budget = self.budget.or_of(raised);
         self.supplied.extend(supplied);
         for last in memories.into_values() {
             self.repair(&last);

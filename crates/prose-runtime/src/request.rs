@@ -52,13 +52,19 @@ pub struct ResumeRequest {
     pub attach: Attach,
 }
 
-/// Options of a resume that replace those of the run, for one process; none: as the run was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Options of a resume that replace those of the run, none: as the run has them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Overrides {
-    /// At most so many sessions at once.
+    /// At most so many sessions at once, in this process.
     pub max_parallel: Option<u32>,
-    /// Total time for one session, in milliseconds.
+    /// Total time for one session in this process, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// A session that reports nothing for so long has failed, in this process; milliseconds.
+    pub idle_timeout_ms: Option<u64>,
+    /// US dollars for the whole run, what it has cost so far included. Kept for later resumes.
+    pub budget_usd: Option<f64>,
+    /// Tokens for the whole run, those used so far included. Kept for later resumes.
+    pub budget_tokens: Option<u64>,
 }
 
 /// How this process takes part in a run.

@@ -13,7 +13,7 @@ use prose_agents::{
 };
 use prose_model::{
     Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
-    SessionOutcome, SessionRequest, Value,
+    SessionOutcome, SessionRequest, Usage, Value,
 };
 use prose_state::{
     AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, parse_staged, safe_file_name,
@@ -37,6 +37,7 @@ pub(crate) struct SessionState {
     memory: Option<SessionMemory>,
     /// Progress of a simulated session, published when its outcome is due.
     buffer: Vec<SessionUpdate>,
+    activity: Arc<Activity>,
 }
 
 struct SessionMemory {
@@ -103,7 +104,9 @@ impl Driver {
 
     /// Starts every session that may.
     pub(crate) fn start_queued(&mut self) -> Result<(), RunError> {
-        while let Some(id) = self.queue.next() {
+        while !self.holds()
+            && let Some(id) = self.queue.next()
+        {
             let Some(issued) = self.open.get(&id).cloned() else {
                 self.queue.finish(&id);
                 continue;
@@ -141,11 +144,10 @@ impl Driver {
     }
 
     fn start_session(&mut self, issued: &Issued, request: Arc<SessionRequest>) -> Result<(), NotStarted> {
-        if let Some(budget) = self.setup.options.budget_usd
-            && let Some(spent) = self.usage.cost_usd.filter(|spent| *spent >= budget)
-        {
-            let message = format!("the budget of {budget} USD is spent ({spent:.4} USD)");
-            return Err(failure(ErrorKind::Budget, message).into());
+        let spent = self.spent();
+        if self.budget.is_spent(&spent) {
+            // Only a run that is cancelled gets here: what its `finally` bodies still ask can't be had.
+            return Err(failure(ErrorKind::Budget, self.budget.message(&spent)).into());
         }
         let id = &issued.id;
         let staging = self.run.dir.staging(self.run.lease, id)?;
@@ -172,6 +174,7 @@ impl Driver {
             staging: staging.clone(),
             memory: context,
             timeout,
+            budget: self.budget.rest(&spent),
             sink: Arc::new(Sink {
                 id: id.clone(),
                 tx: self.setup.tx.clone(),
@@ -188,6 +191,7 @@ impl Driver {
             earlier_staging,
             memory: state,
             buffer: Vec::new(),
+            activity: activity.clone(),
         };
         self.sessions.insert(id.clone(), session);
         if !self.capabilities.virtual_time {
@@ -199,12 +203,21 @@ impl Driver {
             cancel_grace: grace,
             ..
         } = self.setup.limits;
+        let own_idle = self.setup.options.idle_timeout_ms.map(Duration::from_millis);
         let limits = SessionLimits {
             total: timeout,
-            idle,
+            idle: own_idle.or(idle),
             grace,
         };
-        let task = perform::session(self.backend.sessions.clone(), spawn, reattach, activity, limits);
+        let timer = self.setup.timer.clone();
+        let task = perform::session(
+            self.backend.sessions.clone(),
+            spawn,
+            reattach,
+            activity,
+            limits,
+            timer,
+        );
         self.spawn_background(issued, cancel, task);
         if self.capabilities.virtual_time {
             let result = self.run_to_end(id)?;
@@ -459,7 +472,15 @@ impl Driver {
     ) -> Result<Outcome, RunError> {
         let reply = match reply {
             Ok(reply) => reply,
-            Err(failure) => return Ok(Outcome::Failed(failure)),
+            Err(mut failure) => {
+                // One that was stopped or broke down left only what it had reported.
+                if failure.usage == Usage::default()
+                    && let Some(session) = self.sessions.get(&issued.id)
+                {
+                    failure.usage = session.activity.used();
+                }
+                return Ok(Outcome::Failed(failure));
+            }
         };
         let Some(session) = self.sessions.get(&issued.id) else {
             return Ok(Outcome::Failed(failure(
@@ -572,6 +593,21 @@ impl Driver {
             return Ok(());
         }
         place.write(&self.run.values.get_text(new)?)
+    }
+
+    /// What running sessions have used so far by their own account.
+    pub(crate) fn in_flight(&self) -> Usage {
+        let mut sum = Usage::default();
+        for session in self.sessions.values() {
+            sum.add(&session.activity.used());
+        }
+        sum
+    }
+
+    /// What a session has used so far by its own account.
+    pub(crate) fn reported(&self, id: &EffectId) -> Usage {
+        let session = self.sessions.get(id);
+        session.map(|session| session.activity.used()).unwrap_or_default()
     }
 
     /// Frees what an effect held: its slot, its memory, its staged state.

@@ -165,31 +165,6 @@ async fn a_time_limit_cuts_a_session_in_virtual_time_too() {
 }
 
 #[tokio::test]
-async fn the_budget_is_checked_before_each_session() {
-    let project =
-        Project::new("let a = session \"one\"\nlet b = session \"two\"\nlet c = session \"three\"\n");
-    let engine = project.engine();
-    let mut request = prose_runtime::RunRequest {
-        bundle: project.bundle(),
-        program: "main.prose".into(),
-        inputs: Default::default(),
-        options: Default::default(),
-        backend: simulate(
-            &engine,
-            "[defaults]\ntokens = { in = 1, out = 1, cost_usd = 0.6 }\n",
-        ),
-        attach: Default::default(),
-    };
-    request.options.budget_usd = Some(1.0);
-    let result = engine.start(request).await.unwrap().join().await.unwrap();
-    assert_eq!(
-        result.error.map(|error| error.kind),
-        Some(prose_model::ErrorKind::Budget)
-    );
-    assert_eq!(result.usage.cost_usd, Some(1.2));
-}
-
-#[tokio::test]
 async fn memory_of_a_persistent_agent_goes_from_session_to_session() {
     let project = Project::new(
         r#"agent captain:

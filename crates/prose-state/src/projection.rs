@@ -331,6 +331,7 @@ impl StateProjection {
             | Event::SessionText { .. }
             | Event::SessionTool { .. }
             | Event::SessionUsage { .. }
+            | Event::Narration { .. }
             | Event::Notice { .. } => return None,
         })
     }

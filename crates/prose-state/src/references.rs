@@ -52,6 +52,8 @@ pub(crate) fn references(records: &[JournalRecord]) -> IndexMap<Digest, String> 
             }
             RecordBody::Lease { .. }
             | RecordBody::Started { .. }
+            | RecordBody::Spent { .. }
+            | RecordBody::Budget { .. }
             | RecordBody::Cancel { .. }
             | RecordBody::End { .. } => {}
         }

@@ -380,6 +380,7 @@ fn tally(summary: &mut RunSummary, records: &[JournalRecord]) {
                 summary.usage.add(&usage(outcome));
                 summary.sessions_done += u32::from(sessions.contains(id));
             }
+            RecordBody::Spent { usage, .. } => summary.usage.add(usage),
             _ => {}
         }
     }
@@ -466,6 +467,8 @@ fn recover(content: JournalContent, changed: usize) -> Recovered {
             RecordBody::Header(_)
             | RecordBody::Lease { .. }
             | RecordBody::Program { .. }
+            | RecordBody::Spent { .. }
+            | RecordBody::Budget { .. }
             | RecordBody::Cancel { .. }
             | RecordBody::End { .. } => {}
         }

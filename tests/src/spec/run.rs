@@ -463,6 +463,7 @@ fn line(event: &Event, subjects: &mut HashMap<String, String>) -> Option<String>
         }
         Event::SleepStarted { ms, .. } => format!("wait {ms} ms"),
         Event::Warning { code, message, .. } => format!("warning {code}: {message}"),
+        Event::Narration { line } => line.clone(),
         Event::Notice { level, message } => format!("{level}: {message}"),
         _ => return None,
     })
@@ -495,6 +496,7 @@ fn status(status: RunStatus) -> &'static str {
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "cancelled",
         RunStatus::Waiting => "waits",
+        RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
     }
 }

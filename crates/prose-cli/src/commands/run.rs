@@ -124,6 +124,9 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
         overrides: Overrides {
             max_parallel: common.max_parallel,
             timeout_ms: common.timeout.map(millis),
+            idle_timeout_ms: common.idle_timeout.map(millis),
+            budget_usd: common.budget,
+            budget_tokens: common.budget_tokens,
         },
         attach: attach(common),
     };
@@ -212,7 +215,11 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         program,
         inputs,
     } = load(args)?;
-    if let Some(state) = config.run.state.filter(|state| *state != StateKind::Filesystem) {
+    let asked = args.state.or(args.in_context.then_some(StateKind::InContext));
+    if let Some(state) = asked
+        .or(config.run.state)
+        .filter(|state| *state != StateKind::Filesystem)
+    {
         return Err(format!(
             "runs can't keep their state in `{state}` yet, only in `filesystem`"
         ));
@@ -230,7 +237,9 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         mock: mock.map(|mock| mock.to_string_lossy().into_owned()),
         max_parallel: args.common.max_parallel.or(config.run.max_parallel),
         timeout_ms: args.common.timeout.or(config.run.timeout).map(millis),
-        budget_usd: config.run.budget_usd,
+        idle_timeout_ms: args.common.idle_timeout.or(config.run.idle_timeout).map(millis),
+        budget_usd: args.common.budget.or(config.run.budget_usd),
+        budget_tokens: args.common.budget_tokens.or(config.run.budget_tokens),
         ..RunOptions::default()
     };
     let request = RunRequest {
@@ -524,6 +533,12 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
             }
             say(&format!("{text}to answer: {command}\n"));
             Exit::Waiting
+        }
+        RunStatus::OutOfBudget => {
+            if let Some(error) = &result.error {
+                say(&format!("error: {}\n", error.message));
+            }
+            Exit::Failed
         }
         RunStatus::Cancelled => Exit::Cancelled,
         RunStatus::Interrupted => {

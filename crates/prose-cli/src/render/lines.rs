@@ -197,6 +197,7 @@ impl Lines {
             Event::Warning { at, code, message } => {
                 format!("warning  {code}: {message}  {}", self.location(at.src))
             }
+            Event::Narration { line } => line.clone(),
             Event::Notice { level, message } => format!("{level:<8} {message}"),
             Event::StatementStarted { .. }
             | Event::StatementFinished { .. }
@@ -281,6 +282,7 @@ pub fn status_word(status: RunStatus) -> &'static str {
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "cancelled",
         RunStatus::Waiting => "waiting for input",
+        RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
     }
 }

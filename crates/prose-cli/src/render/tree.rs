@@ -230,6 +230,7 @@ impl Tree {
             | Event::DecodeStarted { .. }
             | Event::DecodeFinished { .. }
             | Event::Bound { .. }
+            | Event::Narration { .. }
             | Event::SessionSpawned { .. } => {}
         }
     }

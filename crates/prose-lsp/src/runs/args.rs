@@ -32,7 +32,7 @@ pub(crate) enum Command {
 
 /// Argument of `prose.run`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RunArgs {
     /// The program.
     pub(crate) uri: lsp_types::Url,
@@ -51,6 +51,12 @@ pub(crate) struct RunArgs {
     /// Path of a mock file.
     #[serde(default)]
     pub(crate) mock: Option<std::path::PathBuf>,
+    /// US dollars for the run.
+    #[serde(default)]
+    pub(crate) budget_usd: Option<f64>,
+    /// Tokens for the run.
+    #[serde(default)]
+    pub(crate) budget_tokens: Option<u64>,
 }
 
 /// Argument of `prose.resume`.
@@ -62,6 +68,12 @@ pub(crate) struct ResumeArgs {
     /// Go on with what was started although the program's files have changed since.
     #[serde(default)]
     pub(crate) accept_changed: bool,
+    /// US dollars for the whole run, what it has cost so far included.
+    #[serde(default)]
+    pub(crate) budget_usd: Option<f64>,
+    /// Tokens for the whole run, those used so far included.
+    #[serde(default)]
+    pub(crate) budget_tokens: Option<u64>,
 }
 
 /// Argument of `prose.cancel`.
@@ -184,7 +196,7 @@ mod tests {
             "prose.run",
             json!([{ "uri": "file:///a", "bakend": "x" }]),
             expect![
-                "argument of prose.run: unknown field `bakend`, expected one of `uri`, `version`, `inputs`, `backend`, `state`, `mock`"
+                "argument of prose.run: unknown field `bakend`, expected one of `uri`, `version`, `inputs`, `backend`, `state`, `mock`, `budgetUsd`, `budgetTokens`"
             ],
         );
         check("prose.runs", json!([1]), expect!["prose.runs takes no argument"]);

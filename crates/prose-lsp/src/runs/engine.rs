@@ -39,6 +39,10 @@ pub(crate) struct How {
     pub(crate) mock: Option<PathBuf>,
     /// Sessions at a time.
     pub(crate) max_parallel: Option<u32>,
+    /// US dollars for the whole run.
+    pub(crate) budget_usd: Option<f64>,
+    /// Tokens for the whole run.
+    pub(crate) budget_tokens: Option<u64>,
     /// Whether the workspace's own configuration may name programs and addresses.
     pub(crate) trusted: bool,
 }

@@ -142,6 +142,9 @@ impl Runs {
             state: args.and_then(|a| a.state.clone()),
             mock: args.and_then(|a| a.mock.clone()),
             max_parallel: settings.max_parallel,
+            // A run that is resumed keeps its own.
+            budget_usd: args.and_then(|a| a.budget_usd.or(settings.budget_usd)),
+            budget_tokens: args.and_then(|a| a.budget_tokens.or(settings.budget_tokens)),
             trusted: session.trusted,
         }
     }

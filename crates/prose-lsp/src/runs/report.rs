@@ -322,6 +322,7 @@ pub(crate) fn status_word(status: RunStatus) -> &'static str {
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "cancelled",
         RunStatus::Waiting => "waiting",
+        RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
     }
 }

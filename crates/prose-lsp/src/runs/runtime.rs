@@ -14,8 +14,8 @@ use prose_project::{Config, Environment, StateKind, Trust, find_root, home};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunState, list_runs};
 use prose_runtime::{
-    Attach, EngineConfig, InputMode, PermissionProvider, ResumeRequest, RunControl, RunHandle, RunRequest,
-    StreamItem, value_from_json,
+    Attach, EngineConfig, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl, RunHandle,
+    RunRequest, StreamItem, value_from_json,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -112,7 +112,12 @@ impl Engine for Runtime {
                 inputs: Default::default(),
                 changed,
                 backend: None,
-                overrides: Default::default(),
+                overrides: Overrides {
+                    max_parallel: how.max_parallel,
+                    budget_usd: how.budget_usd,
+                    budget_tokens: how.budget_tokens,
+                    ..Overrides::default()
+                },
                 attach,
             };
             let handle = engine
@@ -200,7 +205,9 @@ fn options(how: &How, config: &Config) -> Result<RunOptions, RunError> {
         mock_text: None,
         max_parallel: how.max_parallel.or(config.run.max_parallel),
         timeout_ms: config.run.timeout.map(millis),
-        budget_usd: config.run.budget_usd,
+        idle_timeout_ms: config.run.idle_timeout.map(millis),
+        budget_usd: how.budget_usd.or(config.run.budget_usd),
+        budget_tokens: how.budget_tokens.or(config.run.budget_tokens),
     })
 }
 

@@ -253,7 +253,7 @@ fn message(error: &Value) -> &str {
 async fn a_run_gets_what_the_command_says() {
     let (mut client, scripted) = session(json!({}), false).await;
     let argument = json!({
-        "uri": A, "version": 3, "inputs": { "topic": "x" }, "backend": "b", "state": "sqlite", "mock": "m.toml",
+        "uri": A, "version": 3, "inputs": { "topic": "x" }, "backend": "b", "state": "sqlite", "mock": "m.toml", "budgetTokens": 9,
     });
     assert_eq!(
         command(&mut client, "prose.run", argument).await.unwrap(),
@@ -275,6 +275,8 @@ async fn a_run_gets_what_the_command_says() {
         state: Some("sqlite".into()),
         mock: Some("m.toml".into()),
         max_parallel: Some(5),
+        budget_usd: None,
+        budget_tokens: Some(9),
         trusted: true,
     };
     assert_eq!(request.how, how);

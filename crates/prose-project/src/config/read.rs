@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     BUDGET, BackendConfig, BackendKind, Config, ConfigError, DURATION, LintLevel, MAX_PARALLEL, Notice,
-    StateKind, Trust, one_of, parse_duration,
+    StateKind, TOKENS, Trust, one_of, parse_duration,
 };
 
 const TEXT: &str = "a text";
@@ -71,6 +71,19 @@ impl Reader<'_> {
                     let timeout = value.get_ref().as_str().and_then(parse_duration);
                     self.config.run.timeout =
                         Some(timeout.ok_or_else(|| self.bad("run.timeout", value, DURATION))?);
+                }
+                "idle_timeout" => {
+                    let timeout = value.get_ref().as_str().and_then(parse_duration);
+                    self.config.run.idle_timeout =
+                        Some(timeout.ok_or_else(|| self.bad("run.idle_timeout", value, DURATION))?);
+                }
+                "budget_tokens" => {
+                    let number = match value.get_ref() {
+                        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+                        _ => None,
+                    };
+                    self.config.run.budget_tokens =
+                        Some(number.ok_or_else(|| self.bad("run.budget_tokens", value, TOKENS))?);
                 }
                 "budget_usd" => {
                     let number: Option<f64> = match value.get_ref() {

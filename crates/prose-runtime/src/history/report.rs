@@ -314,6 +314,7 @@ pub fn state_word(state: &RunState) -> &'static str {
             RunStatus::Failed => "failed",
             RunStatus::Cancelled => "cancelled",
             RunStatus::Waiting => "waiting",
+            RunStatus::OutOfBudget => "out of budget",
             RunStatus::Interrupted => "interrupted",
         },
         RunState::Unreadable { .. } => "unreadable",
@@ -731,6 +732,7 @@ impl<'a> Builder<'a> {
             | Event::SessionText { .. }
             | Event::SessionTool { .. }
             | Event::SessionUsage { .. }
+            | Event::Narration { .. }
             | Event::Notice { .. } => {}
         }
     }

@@ -186,7 +186,7 @@ impl StateProjection {
         if tree
             .ended
             .as_ref()
-            .is_some_and(|(status, _)| *status != RunStatus::Waiting)
+            .is_some_and(|(status, _)| !matches!(status, RunStatus::Waiting | RunStatus::OutOfBudget))
         {
             return Vec::new();
         }
@@ -495,6 +495,7 @@ fn word(status: &RunStatus) -> &'static str {
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "cancelled",
         RunStatus::Waiting => "waiting",
+        RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
     }
 }
