@@ -79,7 +79,7 @@ pub struct SessionSpawn {
     pub prompt: RenderedPrompt,
     /// The folder the agent works in: the project root.
     pub work_dir: PathBuf,
-    /// A folder of this session and lease alone; exists. Result files go here.
+    /// A folder of this session and lease alone. Result files go here. It exists for [`Delivery::Files`] only.
     pub staging: PathBuf,
     /// The memory of a persistent agent.
     pub memory: Option<MemoryContext>,

@@ -6,23 +6,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prose_model::{Order, RunEvent};
 use tokio::sync::Notify;
 
+use crate::spill::Spill;
+
+/// So many events come back from a file at a time.
+const REFILL: usize = 256;
+
 /// What an observer gets.
 #[derive(Debug, Clone)]
 pub enum StreamItem {
     /// An event, in the order of publication.
     Event(Arc<RunEvent>),
-    /// The observer was too slow and these many events before the next one are missing.
+    /// The observer was too slow and events are missing here. Those of the machine can be had from the journal:
+    /// [`crate::RunControl::catch_up`].
     Gap {
-        /// How many.
+        /// How many in all.
         missed: u64,
+        /// How many of the machine.
+        machine: u64,
+        /// The last event of the machine before; none when it had sent none.
+        after_seq: Option<u64>,
     },
 }
 
 /// What happens when an observer does not keep up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backlog {
-    /// Everything is kept. For observers that need every event, such as `--json`.
+    /// Everything is kept, in memory. Only where a run writes nothing to disk.
     Unlimited,
+    /// Everything is kept: so many events wait in memory, the others in a file that has no name. For observers that
+    /// need every event, such as `--json`.
+    Spilled(usize),
     /// At most so many events wait. Streamed text, tools and usage are dropped first, from half of the limit on;
     /// at the limit everything is.
     Bounded(usize),
@@ -42,7 +55,7 @@ impl EventStream {
             let notified = self.queue.notify.notified();
             {
                 let mut state = self.queue.lock();
-                if let Some(item) = state.items.pop_front() {
+                if let Some(item) = state.pop() {
                     return Some(item);
                 }
                 if state.closed {
@@ -55,7 +68,14 @@ impl EventStream {
 
     /// The next event if one is waiting.
     pub fn try_next(&mut self) -> Option<StreamItem> {
-        self.queue.lock().items.pop_front()
+        self.queue.lock().pop()
+    }
+}
+
+impl EventStream {
+    /// How many events wait in memory.
+    pub fn in_memory(&self) -> usize {
+        self.queue.lock().items.len()
     }
 }
 
@@ -64,6 +84,7 @@ impl Drop for EventStream {
         let mut state = self.queue.lock();
         state.closed = true;
         state.items.clear();
+        state.spill = None;
     }
 }
 
@@ -77,8 +98,68 @@ struct Queue {
 #[derive(Debug, Default)]
 struct QueueState {
     items: VecDeque<StreamItem>,
+    /// What came after `items` and had no place there.
+    spill: Option<Spill>,
+    /// The last event of the machine that was taken in, given or not.
+    last_seq: Option<u64>,
     /// By either end.
     closed: bool,
+}
+
+impl QueueState {
+    fn pop(&mut self) -> Option<StreamItem> {
+        if self.items.is_empty()
+            && let Some(spill) = &mut self.spill
+        {
+            match spill.read(REFILL) {
+                Ok(events) => self.items.extend(events),
+                Err(error) => {
+                    tracing::error!(%error, "events that were put aside can't be read");
+                    self.items.push_back(StreamItem::Gap {
+                        missed: spill.waiting(),
+                        machine: spill.waiting_machine,
+                        after_seq: spill.first_seq,
+                    });
+                    self.spill = None;
+                }
+            }
+            if self.spill.as_ref().is_some_and(|spill| spill.waiting() == 0) {
+                self.spill = None;
+            }
+        }
+        self.items.pop_front()
+    }
+
+    fn gap(&mut self, event: &RunEvent) {
+        let of_machine = u64::from(matches!(event.order, Order::Machine { .. }));
+        if let Some(StreamItem::Gap { missed, machine, .. }) = self.items.back_mut() {
+            *missed += 1;
+            *machine += of_machine;
+        } else {
+            self.items.push_back(StreamItem::Gap {
+                missed: 1,
+                machine: of_machine,
+                after_seq: self.last_seq,
+            });
+        }
+    }
+}
+
+impl QueueState {
+    fn note(&mut self, event: &RunEvent) {
+        if let Order::Machine { seq } = event.order {
+            self.last_seq = Some(seq);
+        }
+    }
+
+    fn put_aside(&mut self, event: &RunEvent) -> std::io::Result<()> {
+        let after = self.last_seq;
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            None => self.spill.insert(Spill::new(after)?),
+        };
+        spill.write(event)
+    }
 }
 
 impl Queue {
@@ -94,6 +175,19 @@ impl Queue {
         }
         let room = match self.backlog {
             Backlog::Unlimited => true,
+            Backlog::Spilled(limit) => {
+                if state.spill.is_some() || state.items.len() >= limit {
+                    if let Err(error) = state.put_aside(event) {
+                        tracing::error!(%error, "an event can't be put aside for a slow observer");
+                        state.gap(event);
+                    }
+                    state.note(event);
+                    drop(state);
+                    self.notify.notify_one();
+                    return true;
+                }
+                true
+            }
             Backlog::Bounded(limit) => {
                 let streamed = is_progress(event);
                 state.items.len() < if streamed { limit / 2 } else { limit }
@@ -101,10 +195,9 @@ impl Queue {
         };
         if room {
             state.items.push_back(StreamItem::Event(event.clone()));
-        } else if let Some(StreamItem::Gap { missed }) = state.items.back_mut() {
-            *missed += 1;
+            state.note(event);
         } else {
-            state.items.push_back(StreamItem::Gap { missed: 1 });
+            state.gap(event);
         }
         drop(state);
         self.notify.notify_one();
@@ -210,7 +303,7 @@ mod tests {
                     Order::Stream { n, .. } => n.to_string(),
                     Order::Machine { seq } => format!("m{seq}"),
                 },
-                StreamItem::Gap { missed } => format!("gap {missed}"),
+                StreamItem::Gap { missed, .. } => format!("gap {missed}"),
             });
         }
         out
@@ -242,5 +335,74 @@ mod tests {
         assert_eq!(drain(&mut slow).await, ["0", "1", "gap 1", "3", "gap 2"]);
         assert_eq!(drain(&mut last).await, ["gap 1", "3", "gap 1", "5"]);
         assert!(bus.subscribe(Backlog::Unlimited).next().await.is_none());
+    }
+
+    fn machine(seq: u64) -> RunEvent {
+        let end = prose_model::End::Ok;
+        RunEvent {
+            order: Order::Machine { seq },
+            event: Event::FrameFinished { frame: 1, end },
+            ..notice(0)
+        }
+    }
+
+    #[tokio::test]
+    async fn what_has_no_place_in_memory_waits_in_a_file() {
+        let bus = Bus::default();
+        let mut stream = bus.subscribe(Backlog::Spilled(3));
+        for n in 0..2000 {
+            bus.publish(notice(n));
+            assert!(stream.in_memory() <= 3);
+        }
+        for n in 0..1000 {
+            let Some(StreamItem::Event(event)) = stream.next().await else {
+                panic!("an event")
+            };
+            assert_eq!(*event, notice(n));
+            assert!(stream.in_memory() <= REFILL);
+        }
+        // Behind what is in the file, and after it is read to its end, in memory again.
+        bus.publish(notice(2000));
+        for n in 1000..=2000 {
+            let Some(StreamItem::Event(event)) = stream.next().await else {
+                panic!("an event")
+            };
+            assert_eq!(event.order, Order::Stream { after_seq: None, n });
+        }
+        bus.publish(machine(0));
+        assert_eq!(stream.in_memory(), 1);
+        bus.close();
+        assert_eq!(drain(&mut stream).await, ["m0"]);
+    }
+
+    #[tokio::test]
+    async fn a_gap_says_from_where_to_catch_up() {
+        let bus = Bus::default();
+        let mut stream = bus.subscribe(Backlog::Bounded(2));
+        for seq in 0..2 {
+            bus.publish(machine(seq));
+        }
+        bus.publish(notice(0));
+        for seq in 2..6 {
+            bus.publish(machine(seq));
+        }
+        bus.close();
+        assert_eq!(drain(&mut stream).await.len(), 3);
+        let mut stream = Bus::default().subscribe(Backlog::Bounded(0));
+        assert!(stream.try_next().is_none());
+        let bus = Bus::default();
+        let mut stream = bus.subscribe(Backlog::Bounded(1));
+        bus.publish(machine(0));
+        bus.publish(notice(0));
+        bus.publish(machine(1));
+        assert!(matches!(stream.try_next(), Some(StreamItem::Event(_))));
+        assert!(matches!(
+            stream.try_next(),
+            Some(StreamItem::Gap {
+                missed: 2,
+                machine: 1,
+                after_seq: Some(0)
+            })
+        ));
     }
 }

@@ -24,6 +24,7 @@ use tokio::task::AbortHandle;
 use crate::budget::Budget;
 use crate::content::StoreContent;
 use crate::log::{self, Log};
+use crate::open::OpenEffects;
 use crate::perform::{Msg, TaskResult};
 use crate::publish::Publisher;
 use crate::questions::Questions;
@@ -48,7 +49,7 @@ pub(crate) struct Driver {
     deferred: VecDeque<Msg>,
 
     /// What the machine waits for, in issue order.
-    pub(crate) open: IndexMap<EffectId, Issued>,
+    pub(crate) open: OpenEffects,
     /// Effects with an `issued` record.
     pub(crate) recorded: HashSet<EffectId>,
     /// Effects that a task performs.
@@ -156,7 +157,7 @@ impl Driver {
             publisher,
             rx,
             deferred: VecDeque::new(),
-            open: IndexMap::new(),
+            open: OpenEffects::default(),
             recorded: HashSet::new(),
             tasks: HashMap::new(),
             sessions: HashMap::new(),
@@ -471,12 +472,17 @@ impl Driver {
             lease: self.run.lease,
             outcome: outcome.clone(),
         };
-        if is_pure {
+        // What is simulated can be had again for nothing and comes out the same, so that a sync now and then is enough;
+        // memory outlives the run, and what it holds must not be missing from the journal.
+        let remembered = matches!(&outcome, Outcome::Session(session) if session.memory.is_some());
+        if is_pure || (self.capabilities.virtual_time && !remembered) {
             self.log.append(record)?;
         } else {
             self.log.append_durable(record)?;
         }
         self.open.shift_remove(&id);
+        // An id is issued once; which ones have a record matters only as long as they are open.
+        self.recorded.remove(&id);
         self.questions.close(&id);
         let usage = outcome_usage(&outcome);
         self.usage.add(&usage);
@@ -583,6 +589,7 @@ impl Driver {
         let mut rest = HashSet::new();
         for id in effects {
             self.open.shift_remove(id);
+            self.recorded.remove(id);
             self.questions.close(id);
             self.queue.remove(id);
             self.timeline.remove(id);

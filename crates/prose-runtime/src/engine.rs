@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::budget::Budget;
 use crate::bus::{Backlog, Bus, EventStream};
+use crate::catch_up::CatchUp;
 use crate::changes::{Changes, changes};
 use crate::driver::{Driver, Setup};
 use crate::log::{Fault, Log};
@@ -30,6 +31,9 @@ use crate::timer::{SystemTimer, Timer};
 
 /// The environment variable that aborts the process after so many journal records, for end-to-end tests of crashes.
 pub const ABORT_VARIABLE: &str = "PROSE_TEST_ABORT_AFTER_RECORD";
+
+/// So many events of an observer that needs all of them wait in memory.
+const IN_MEMORY: usize = 4096;
 
 /// Runs programs of one project.
 #[derive(Clone)]
@@ -296,7 +300,7 @@ fn run_thread(
         bus: bus.clone(),
         questions: questions.clone(),
     };
-    let events = bus.subscribe(Backlog::Unlimited);
+    let events = bus.subscribe(Backlog::Spilled(IN_MEMORY));
     let signals = [
         attach
             .cancel
@@ -492,7 +496,7 @@ impl RunHandle {
         self.control.clone()
     }
 
-    /// Every event from the first on, without gaps; what nobody reads is kept. None when it was taken before.
+    /// Every event from the first on, without gaps; what nobody reads is kept, beyond a few thousand in a file. None when it was taken before.
     pub fn take_events(&mut self) -> Option<EventStream> {
         self.events.take()
     }
@@ -536,6 +540,12 @@ impl RunControl {
     /// A new observer, which sees what happens from now on.
     pub fn subscribe(&self, backlog: Backlog) -> EventStream {
         self.bus.subscribe(backlog)
+    }
+
+    /// The machine's events behind `after_seq`, or from the first, out of the journal: for an observer whose stream has a
+    /// gap, or that came late.
+    pub fn catch_up(&self, after_seq: Option<u64>) -> Result<CatchUp, RunError> {
+        CatchUp::new(&RunDir::at(&self.dir)?, after_seq)
     }
 
     /// Asks the run to cancel: `finally` bodies run, then it ends as cancelled. A second time: they are cut short.

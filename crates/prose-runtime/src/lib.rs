@@ -14,6 +14,7 @@
 
 mod budget;
 mod bus;
+mod catch_up;
 mod changes;
 mod content;
 mod dispatch;
@@ -24,6 +25,7 @@ mod kept;
 mod log;
 mod nesting;
 mod no_backend;
+mod open;
 mod perform;
 pub mod plan;
 mod publish;
@@ -32,10 +34,12 @@ mod queue;
 mod replay;
 mod request;
 mod sessions;
+mod spill;
 mod timeline;
 mod timer;
 
 pub use bus::{Backlog, EventStream, StreamItem};
+pub use catch_up::CatchUp;
 pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
 pub use log::Fault;
 pub use nesting::Nesting;

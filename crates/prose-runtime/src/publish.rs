@@ -1,20 +1,24 @@
 //! Turns what the machine and the driver say into published events and into the projections on disk.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use prose_model::{
-    BindKind, BindingRef, Bundle, EVENT_VERSION, Event, MachineEvent, Order, RunEvent, RunId, SourceRange,
-    Value,
+    BindKind, BindingRef, Bundle, Digest, EVENT_VERSION, Event, MachineEvent, Order, RunEvent, RunId,
+    SourceRange, TextPart, Value,
 };
-use prose_state::{Bindings, Clock, RunDir, StateProjection, format_millis, snippet};
+use prose_state::{Bindings, Clock, RunDir, StateProjection, format_millis, parse_ms, snippet};
 
 use crate::bus::Bus;
 use crate::timer::Timer;
 
 /// `state.md` is written at most so often while the run goes on (interfaces.md, "Run directory").
 const STATE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// So many binding files may lag behind before they are written at once.
+const HELD_LIMIT: usize = 1024;
 
 pub(crate) struct Publisher {
     bus: Bus,
@@ -31,9 +35,13 @@ pub(crate) struct Publisher {
     last_flush: Option<Duration>,
     /// While a replay goes on: the time of the record that is replayed.
     replay_ts: Option<String>,
-    /// While a replay goes on: the latest value of every binding, written when it is over. Writing each one
-    /// would take the files back to old values for a moment.
+    /// The latest value of every binding whose file is not up to date. A loop binds the same name over and over, and a
+    /// replay would take the files back to old values for a moment.
     held: IndexMap<BindingRef, (BindKind, SourceRange, Value)>,
+    /// What the files of bindings hold that are references to stored content.
+    written: HashMap<BindingRef, Digest>,
+    /// The last time, in milliseconds, and how it is written.
+    stamp: (i64, String),
 }
 
 impl Publisher {
@@ -63,6 +71,8 @@ impl Publisher {
             last_flush: None,
             replay_ts: None,
             held: IndexMap::new(),
+            written: HashMap::new(),
+            stamp: (i64::MIN, String::new()),
         }
     }
 
@@ -77,9 +87,22 @@ impl Publisher {
         if changed && let Err(error) = self.bindings.keep_only(self.held.keys()) {
             tracing::warn!(%error, "files of an earlier version of the program were not removed");
         }
+        self.write_held();
+    }
+
+    /// Brings all binding files up to date.
+    fn write_held(&mut self) {
         for (binding, (kind, source, value)) in std::mem::take(&mut self.held) {
             self.write_binding(&binding, kind, source, &value);
         }
+    }
+
+    /// Brings the file of a binding up to date, and says whether it is known to hold this very reference.
+    pub(crate) fn holds_value(&mut self, binding: &BindingRef, value: &Value) -> bool {
+        if let Some((kind, source, value)) = self.held.swap_remove(binding) {
+            self.write_binding(binding, kind, source, &value);
+        }
+        reference(value).is_some_and(|digest| self.written.get(binding) == Some(digest))
     }
 
     /// An event of the machine.
@@ -93,10 +116,11 @@ impl Publisher {
             ..
         } = &event.event
         {
-            if self.replay_ts.is_some() {
+            if kind.file_kind().is_some() {
                 self.held.insert(binding.clone(), (*kind, *source, value.clone()));
-            } else {
-                self.write_binding(binding, *kind, *source, value);
+            }
+            if self.held.len() >= HELD_LIMIT && self.replay_ts.is_none() {
+                self.write_held();
             }
         }
         self.publish(Order::Machine { seq: event.seq }, event.event);
@@ -121,10 +145,21 @@ impl Publisher {
     }
 
     fn publish(&mut self, order: Order, event: Event) {
-        let ts = self
-            .replay_ts
-            .clone()
-            .unwrap_or_else(|| format_millis(self.clock.now_ms()));
+        let ts = match &self.replay_ts {
+            Some(ts) => {
+                if let Some(ms) = parse_ms(ts) {
+                    self.stamp = (ms, String::new());
+                }
+                ts.clone()
+            }
+            None => {
+                let now = self.clock.now_ms();
+                if self.stamp.0 != now || self.stamp.1.is_empty() {
+                    self.stamp = (now, format_millis(now));
+                }
+                self.stamp.1.clone()
+            }
+        };
         let event = RunEvent {
             v: EVENT_VERSION,
             run_id: self.run_id.clone(),
@@ -132,14 +167,19 @@ impl Publisher {
             order,
             event,
         };
-        self.projection.apply_run_event(&event);
+        self.projection.apply(&event.event, self.stamp.0);
         self.bus.publish(event);
     }
 
     /// A binding file is a projection: that it can't be written must not end the run.
     fn write_binding(&mut self, binding: &BindingRef, kind: BindKind, source: SourceRange, value: &Value) {
         let source = snippet(&self.bundle, source);
+        match reference(value) {
+            Some(digest) => self.written.insert(binding.clone(), digest.clone()),
+            None => self.written.remove(binding),
+        };
         if let Err(error) = self.bindings.write(binding, kind, &source, value) {
+            self.written.remove(binding);
             tracing::warn!(binding = %binding.name, %error, "binding file not written");
             self.notice(
                 "warning",
@@ -164,6 +204,7 @@ impl Publisher {
             return;
         }
         self.last_flush = Some(self.timer.now());
+        self.write_held();
         if let Err(error) = self.projection.flush(&self.dir) {
             tracing::warn!(%error, "state.md not written");
         }
@@ -172,5 +213,16 @@ impl Publisher {
     /// No event follows.
     pub(crate) fn close(&self) {
         self.bus.close();
+    }
+}
+
+/// The content that a value is nothing but a reference to.
+fn reference(value: &Value) -> Option<&Digest> {
+    match value {
+        Value::Text(text) => match text.parts.as_slice() {
+            [TextPart::Ref(reference)] => Some(&reference.sha256),
+            _ => None,
+        },
+        _ => None,
     }
 }

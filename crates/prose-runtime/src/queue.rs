@@ -1,24 +1,32 @@
 //! Which session may start: at most so many at once, and those that share a memory one at a time in spawn order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 
 use prose_model::EffectId;
 
+/// Everything here takes a time that hardly grows with the number of sessions: a `parallel for` may bring thousands.
 #[derive(Debug)]
 pub(crate) struct SessionQueue {
     limit: usize,
-    waiting: Vec<Waiting>,
+    /// All that wait, by issue order.
+    waiting: BTreeMap<u64, Waiting>,
+    orders: HashMap<EffectId, u64>,
+    /// Those of `waiting` that may start: without a memory, or the first of a memory that nobody has.
+    ready: BTreeMap<u64, EffectId>,
+    /// Orders of those that wait for a memory, the first first; memories that nobody waits for have no entry.
+    lanes: HashMap<PathBuf, VecDeque<u64>>,
     /// Sessions that run, with the memory that they have.
     active: HashMap<EffectId, Option<PathBuf>>,
-    /// Sessions whose memory another process has.
-    blocked: HashSet<EffectId>,
+    /// Memories of sessions that run.
+    taken: HashSet<PathBuf>,
+    /// Memories that another process has.
+    blocked: HashSet<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     id: EffectId,
-    order: u64,
     memory: Option<PathBuf>,
 }
 
@@ -26,16 +34,55 @@ impl SessionQueue {
     pub(crate) fn new(limit: usize) -> SessionQueue {
         SessionQueue {
             limit: limit.max(1),
-            waiting: Vec::new(),
+            waiting: BTreeMap::new(),
+            orders: HashMap::new(),
+            ready: BTreeMap::new(),
+            lanes: HashMap::new(),
             active: HashMap::new(),
+            taken: HashSet::new(),
             blocked: HashSet::new(),
         }
     }
 
-    /// Takes a session in at its place in issue order.
+    /// Takes a session in at its place in issue order, which is its own.
     pub(crate) fn push(&mut self, id: EffectId, order: u64, memory: Option<PathBuf>) {
-        let at = self.waiting.partition_point(|waiting| waiting.order <= order);
-        self.waiting.insert(at, Waiting { id, order, memory });
+        self.orders.insert(id.clone(), order);
+        match &memory {
+            None => {
+                self.ready.insert(order, id.clone());
+            }
+            Some(memory) => {
+                let lane = self.lanes.entry(memory.clone()).or_default();
+                let at = lane.partition_point(|other| *other < order);
+                // One that waits keeps later ones from overtaking it.
+                if at == 0
+                    && let Some(first) = lane.front()
+                {
+                    self.ready.remove(first);
+                }
+                lane.insert(at, order);
+            }
+        }
+        let waiting = Waiting {
+            id,
+            memory: memory.clone(),
+        };
+        self.waiting.insert(order, waiting);
+        if let Some(memory) = memory {
+            self.open_lane(&memory);
+        }
+    }
+
+    /// Lets the first session of a memory start, if nobody has the memory.
+    fn open_lane(&mut self, memory: &PathBuf) {
+        if self.taken.contains(memory) || self.blocked.contains(memory) {
+            return;
+        }
+        if let Some(first) = self.lanes.get(memory).and_then(|lane| lane.front())
+            && let Some(waiting) = self.waiting.get(first)
+        {
+            self.ready.insert(*first, waiting.id.clone());
+        }
     }
 
     /// The next session that may start, which counts as running from here on.
@@ -43,38 +90,60 @@ impl SessionQueue {
         if self.active.len() >= self.limit {
             return None;
         }
-        let mut taken: HashSet<&PathBuf> = self.active.values().flatten().collect();
-        let at = self.waiting.iter().position(|waiting| match &waiting.memory {
-            // One that waits keeps later ones from overtaking it.
-            Some(memory) => taken.insert(memory) && !self.blocked.contains(&waiting.id),
-            None => true,
-        })?;
-        let Waiting { id, memory, .. } = self.waiting.remove(at);
+        let (order, id) = self.ready.pop_first()?;
+        let Waiting { memory, .. } = self.take(order)?;
+        if let Some(memory) = &memory {
+            self.taken.insert(memory.clone());
+        }
         self.active.insert(id.clone(), memory);
         Some(id)
     }
 
+    fn take(&mut self, order: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&order)?;
+        self.orders.remove(&waiting.id);
+        self.ready.remove(&order);
+        if let Some(memory) = &waiting.memory
+            && let Some(lane) = self.lanes.get_mut(memory)
+        {
+            lane.retain(|other| *other != order);
+            if lane.is_empty() {
+                self.lanes.remove(memory);
+            }
+        }
+        Some(waiting)
+    }
+
     /// A session is over.
     pub(crate) fn finish(&mut self, id: &EffectId) {
-        self.active.remove(id);
+        if let Some(Some(memory)) = self.active.remove(id) {
+            self.taken.remove(&memory);
+            self.open_lane(&memory);
+        }
     }
 
     /// A session has to wait although it was next: another process has its memory.
     pub(crate) fn block(&mut self, id: &EffectId, order: u64) {
-        if let Some(memory) = self.active.remove(id) {
-            self.blocked.insert(id.clone());
-            self.push(id.clone(), order, memory);
+        let Some(memory) = self.active.remove(id) else {
+            return;
+        };
+        if let Some(memory) = &memory {
+            self.taken.remove(memory);
+            self.blocked.insert(memory.clone());
         }
+        self.push(id.clone(), order, memory);
     }
 
     /// Other processes may have let go.
     pub(crate) fn unblock(&mut self) {
-        self.blocked.clear();
+        for memory in std::mem::take(&mut self.blocked) {
+            self.open_lane(&memory);
+        }
     }
 
     /// The first session that waits.
     pub(crate) fn first(&self) -> Option<&EffectId> {
-        self.waiting.first().map(|waiting| &waiting.id)
+        self.waiting.values().next().map(|waiting| &waiting.id)
     }
 
     /// Whether no session waits.
@@ -84,10 +153,13 @@ impl SessionQueue {
 
     /// Takes a waiting session out; false when it does not wait.
     pub(crate) fn remove(&mut self, id: &EffectId) -> bool {
-        self.blocked.remove(id);
-        let before = self.waiting.len();
-        self.waiting.retain(|waiting| waiting.id != *id);
-        before != self.waiting.len()
+        let Some(waiting) = self.orders.get(id).copied().and_then(|order| self.take(order)) else {
+            return false;
+        };
+        if let Some(memory) = &waiting.memory {
+            self.open_lane(memory);
+        }
+        true
     }
 }
 

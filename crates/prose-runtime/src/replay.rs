@@ -81,6 +81,14 @@ impl Driver {
     ) -> Result<(), RunError> {
         self.replaying = true;
         let mut memories = Memories::new();
+        // Also what a changed program has no use for was paid for.
+        for record in records {
+            match &record.body {
+                RecordBody::Outcome { outcome, .. } => self.usage.add(&outcome_usage(outcome)),
+                RecordBody::Spent { usage, .. } => self.usage.add(usage),
+                _ => {}
+            }
+        }
         let records = kept(&self.run.bundle, &self.run.header.inputs, records, changed);
         for record in records.iter() {
             self.publisher.replay_at(&record.ts);
@@ -110,7 +118,7 @@ impl Driver {
                     };
                     self.recovered.started.insert(id.clone(), started);
                 }
-                RecordBody::Spent { usage, .. } => self.usage.add(usage),
+                RecordBody::Spent { .. } => {}
                 RecordBody::Budget { usd, tokens } => {
                     self.budget = self.budget.or_of(Budget {
                         usd: *usd,
@@ -239,7 +247,6 @@ impl Driver {
             self.timeline.advance_to(due);
         }
         self.questions.close(id);
-        self.usage.add(&outcome_usage(outcome));
         self.remember(&issued, outcome);
         if let (Effect::Input(request), Outcome::Input { .. }) = (&issued.effect, outcome) {
             // Supplied values are used before anybody is asked.

@@ -16,7 +16,7 @@ use prose_model::{
     SessionOutcome, SessionRequest, Usage, Value,
 };
 use prose_state::{
-    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, parse_staged, safe_file_name,
+    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, read_staged, safe_file_name,
     snippet, summarize,
 };
 
@@ -150,7 +150,11 @@ impl Driver {
             return Err(failure(ErrorKind::Budget, self.budget.message(&spent)).into());
         }
         let id = &issued.id;
-        let staging = self.run.dir.staging(self.run.lease, id)?;
+        // A plain session writes no files.
+        let staging = match self.capabilities.delivery {
+            Delivery::Files => self.run.dir.staging(self.run.lease, id)?,
+            Delivery::Plain => self.run.dir.staging_path(self.run.lease, id),
+        };
         let memory = self.take_memory(issued, &request)?;
         let parts = self.prompt_parts(&request, &staging, memory.as_ref().map(|(context, _)| context))?;
         let prompt = render(&request, self.capabilities.delivery, &parts, &self.content)?;
@@ -326,7 +330,7 @@ impl Driver {
     }
 
     fn prompt_parts(
-        &self,
+        &mut self,
         request: &SessionRequest,
         staging: &Path,
         memory: Option<&MemoryContext>,
@@ -367,7 +371,7 @@ impl Driver {
     /// Gives a session a file to read a context entry from, inside its own folder: what lies there does not change
     /// under it when the name is bound anew.
     fn context_file(
-        &self,
+        &mut self,
         index: usize,
         item: &prose_model::ContextItem,
         memory: Option<&str>,
@@ -386,15 +390,35 @@ impl Driver {
         let folder = staging.join("context");
         let name = format!("{:02}-{}.md", index + 1, safe_file_name(&item.label));
         let path = folder.join(name);
-        let body = match memory {
-            Some(text) => text.to_owned(),
-            None if item.memory_of.is_some() => String::new(),
-            None => self.run.values.render(&item.value)?,
-        };
+        if memory.is_none()
+            && item.memory_of.is_none()
+            && let Some(binding) = &item.binding
+            && self.publisher.holds_value(binding, &item.value)
+        {
+            self.run.bindings.link(binding, &path)?;
+            return Ok(Some(path));
+        }
         let io = |source| StateError::Io {
             action: "write",
             path: path.clone(),
             source,
+        };
+        if memory.is_none()
+            && item.memory_of.is_none()
+            && let Value::Text(text) = &item.value
+            && let [prose_model::TextPart::Ref(reference)] = text.parts.as_slice()
+        {
+            // A copy, since the agent may write to what it is given.
+            let stored = self.run.values.path(&reference.sha256)?;
+            std::fs::create_dir_all(&folder)
+                .and_then(|()| std::fs::copy(stored, &path))
+                .map_err(io)?;
+            return Ok(Some(path));
+        }
+        let body = match memory {
+            Some(text) => text.to_owned(),
+            None if item.memory_of.is_some() => String::new(),
+            None => self.run.values.render(&item.value)?,
         };
         if let Some(binding) = &item.binding
             && self
@@ -498,16 +522,28 @@ impl Driver {
                 ..failure(kind, message)
             }))
         };
-        let text = match &reply.body {
-            ReplyBody::Text(text) => text.trim_end().to_owned(),
-            ReplyBody::Staged => match read_text(&staging.join(STAGED_BINDING)) {
-                Some(text) => parse_staged(&text).body,
-                None => return failed(ErrorKind::Empty, "the session wrote no output file"),
-            },
+        let read = match &reply.body {
+            ReplyBody::Text(text) => {
+                let text = text.trim_end();
+                match text.trim().is_empty() {
+                    true => None,
+                    false => Some((self.run.values.externalize_text(text)?, summarize(text))),
+                }
+            }
+            ReplyBody::Staged => {
+                let path = staging.join(STAGED_BINDING);
+                if !path.exists() {
+                    return failed(ErrorKind::Empty, "the session wrote no output file");
+                }
+                match read_staged(&path, &self.run.values) {
+                    Ok(read) => read,
+                    Err(error) => return failed(ErrorKind::Backend, &error.to_string()),
+                }
+            }
         };
-        if text.trim().is_empty() {
+        let Some((value, summary)) = read else {
             return failed(ErrorKind::Empty, "the session returned nothing");
-        }
+        };
         let update = session
             .memory
             .is_some()
@@ -528,10 +564,10 @@ impl Driver {
         let summary = reply
             .summary
             .as_deref()
-            .map(|summary| confirmation_summary(summary).unwrap_or(summary))
-            .map_or_else(|| summarize(&text), summarize);
+            .map(|reply| summarize(confirmation_summary(reply).unwrap_or(reply)))
+            .unwrap_or(summary);
         let outcome = SessionOutcome {
-            value: Value::Text(self.run.values.externalize_text(&text)?),
+            value: Value::Text(value),
             summary,
             usage: reply.usage,
             memory,

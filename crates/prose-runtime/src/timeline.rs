@@ -1,6 +1,6 @@
 //! What is ready to be delivered to the machine, and when: at once in real time, by due time in virtual time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use prose_model::EffectId;
 
@@ -34,6 +34,8 @@ pub(crate) enum Timeline {
         now: u64,
         /// By due time, issue order, arrival.
         due: BTreeMap<(u64, u64, u64), Next>,
+        /// Where in `due` an effect's are.
+        places: HashMap<EffectId, Vec<(u64, u64, u64)>>,
         /// Counts arrivals.
         arrivals: u64,
     },
@@ -45,6 +47,7 @@ impl Timeline {
             Timeline::Virtual {
                 now: 0,
                 due: BTreeMap::new(),
+                places: HashMap::new(),
                 arrivals: 0,
             }
         } else {
@@ -76,9 +79,16 @@ impl Timeline {
     pub(crate) fn push_at(&mut self, at: u64, order: u64, next: Next) {
         match self {
             Timeline::Real(queue) => queue.push_back(next),
-            Timeline::Virtual { due, arrivals, .. } => {
+            Timeline::Virtual {
+                due,
+                places,
+                arrivals,
+                ..
+            } => {
                 *arrivals += 1;
-                due.insert((at, order, *arrivals), next);
+                let place = (at, order, *arrivals);
+                places.entry(next.id().clone()).or_default().push(place);
+                due.insert(place, next);
             }
         }
     }
@@ -87,9 +97,15 @@ impl Timeline {
     pub(crate) fn pop(&mut self) -> Option<Next> {
         match self {
             Timeline::Real(queue) => queue.pop_front(),
-            Timeline::Virtual { now, due, .. } => {
-                let ((at, _, _), next) = due.pop_first()?;
-                *now = at.max(*now);
+            Timeline::Virtual { now, due, places, .. } => {
+                let (place, next) = due.pop_first()?;
+                *now = place.0.max(*now);
+                if let Some(others) = places.get_mut(next.id()) {
+                    others.retain(|other| *other != place);
+                    if others.is_empty() {
+                        places.remove(next.id());
+                    }
+                }
                 Some(next)
             }
         }
@@ -99,7 +115,11 @@ impl Timeline {
     pub(crate) fn remove(&mut self, id: &EffectId) {
         match self {
             Timeline::Real(queue) => queue.retain(|next| next.id() != id),
-            Timeline::Virtual { due, .. } => due.retain(|_, next| next.id() != id),
+            Timeline::Virtual { due, places, .. } => {
+                for place in places.remove(id).unwrap_or_default() {
+                    due.remove(&place);
+                }
+            }
         }
     }
 }

@@ -2,14 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Value};
+use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Text, TextPart, TextRef, Value};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, read_if_present, write_atomic};
+use crate::fs::{Sync, create_dir, read_if_present, write_atomic, write_atomic_with};
 use crate::program::snippet;
-use crate::{Result, RunDir, StateError, ValueStore, safe_file_name};
+use crate::{Result, RunDir, StateError, ValueStore, safe_file_name, summarize};
+
+/// Content over this many bytes is never held in memory as a whole.
+const LARGE: u64 = 1024 * 1024;
+/// Header and summary of a long file are looked for in so many bytes.
+const HEAD: usize = 64 * 1024;
 
 /// What a binding file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +117,63 @@ pub fn parse_staged(text: &str) -> Staged {
     }
 }
 
+/// The value in a file that a session wrote: what [`parse_staged`] reads, but a long one goes to the value store without
+/// being held in memory; in that one line ends stay as they are. None when there is no file, or nothing in it.
+pub fn read_staged(path: &Path, values: &ValueStore) -> Result<Option<(Text, String)>> {
+    let mut file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io("read", path)(error)),
+    };
+    let failed = |error| io("read", path)(error);
+    let len = file.metadata().map_err(failed)?.len();
+    if len <= LARGE {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let body = parse_staged(&String::from_utf8_lossy(&bytes)).body;
+        let body = body.trim_end();
+        if body.is_empty() {
+            return Ok(None);
+        }
+        return Ok(Some((values.externalize_text(body)?, summarize(body))));
+    }
+    // The header, and what a summary is made of, are at the beginning; blank lines to leave out at both ends.
+    let mut head = vec![0; HEAD];
+    file.read_exact(&mut head).map_err(failed)?;
+    let head = String::from_utf8_lossy(&head);
+    // A replaced character would move what follows.
+    let head = head.split('\u{fffd}').next().unwrap_or_default();
+    let text = head.strip_prefix('\u{feff}').unwrap_or(head);
+    let body = match Header::parse(text) {
+        Ok(header) => header.body.unwrap_or(header.after),
+        Err(_) => text,
+    };
+    let body = body.trim_start_matches(['\n', '\r']);
+    let start = (body.as_ptr() as usize - head.as_ptr() as usize) as u64;
+    let mut tail = vec![0; HEAD];
+    file.seek(SeekFrom::End(-(HEAD as i64))).map_err(failed)?;
+    file.read_exact(&mut tail).map_err(failed)?;
+    let end = len
+        - tail
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count() as u64;
+    file.seek(SeekFrom::Start(start)).map_err(failed)?;
+    let stored = values.put_stream(&mut file.take(end.saturating_sub(start)), body)?;
+    let summary = stored.summary.clone();
+    Ok(Some((Text::reference(stored), summary)))
+}
+
+/// Content that is copied rather than read.
+fn large(value: &Value) -> Option<&TextRef> {
+    let Value::Text(text) = value else { return None };
+    match text.parts.as_slice() {
+        [TextPart::Ref(reference)] if reference.len > LARGE => Some(reference),
+        _ => None,
+    }
+}
+
 /// The file's name: `{name}.md` or `{name}__{execution_id}.md`.
 pub fn binding_file_name(binding: &BindingRef) -> String {
     let mut name = safe_file_name(&binding.name);
@@ -157,6 +220,9 @@ impl Bindings {
         let Some(kind) = kind.file_kind() else {
             return Ok(None);
         };
+        if let Some(reference) = large(value) {
+            return self.write_large(binding, kind, source, reference).map(Some);
+        }
         let file = BindingFile {
             name: binding.name.to_string(),
             kind: kind.to_owned(),
@@ -175,6 +241,38 @@ impl Bindings {
         }
         write_atomic(&path, text.as_bytes(), Sync::Lazy, "binding")?;
         Ok(Some(path))
+    }
+
+    /// Writes a file whose value is copied from the store piece by piece.
+    fn write_large(
+        &self,
+        binding: &BindingRef,
+        kind: &str,
+        source: &str,
+        value: &TextRef,
+    ) -> Result<PathBuf> {
+        let head = BindingFile {
+            name: binding.name.to_string(),
+            kind: kind.to_owned(),
+            execution_id: binding.execution_id,
+            source: source.to_owned(),
+            body: String::new(),
+        };
+        let head = head.render();
+        let head = head.strip_suffix('\n').unwrap_or(&head);
+        let path = self.path(binding)?;
+        if let Some(folder) = path.parent() {
+            create_dir(folder)?;
+        }
+        let stored = self.values.path(&value.sha256)?;
+        write_atomic_with(&path, Sync::Lazy, "binding", |file, tmp| {
+            let mut content = fs::File::open(&stored).map_err(io("read", &stored))?;
+            file.write_all(head.as_bytes())
+                .and_then(|()| std::io::copy(&mut content, file))
+                .and_then(|_| file.write_all(b"\n"))
+                .map_err(io("write", tmp))
+        })?;
+        Ok(path)
     }
 
     /// Writes the file of a [`Event::Bound`]; does nothing for other events.

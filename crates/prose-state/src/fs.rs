@@ -23,10 +23,27 @@ pub(crate) enum Sync {
 
 /// Replaces a file's content in one step. `part` names the kind of file to [`failpoint`].
 pub(crate) fn write_atomic(path: &Path, content: &[u8], sync: Sync, part: &'static str) -> Result<()> {
+    let write = |file: &mut File, tmp: &Path| {
+        if failpoint::due(part, "half") {
+            let _ = file.write_all(&content[..content.len() / 2]);
+            failpoint::abort();
+        }
+        file.write_all(content).map_err(io("write", tmp))
+    };
+    write_atomic_with(path, sync, part, write)
+}
+
+/// Replaces a file's content in one step by what `write` puts into it.
+pub(crate) fn write_atomic_with(
+    path: &Path,
+    sync: Sync,
+    part: &'static str,
+    write: impl FnOnce(&mut File, &Path) -> Result<()>,
+) -> Result<()> {
     failpoint::hit(part, "begin");
     let tmp = temporary(path);
     let done =
-        write_new(&tmp, content, sync, part).and_then(|()| fs::rename(&tmp, path).map_err(io("write", path)));
+        write_new(&tmp, write, sync, part).and_then(|()| fs::rename(&tmp, path).map_err(io("write", path)));
     if done.is_err() {
         // Best effort: what is left over has a name that nothing reads.
         let _ = fs::remove_file(&tmp);
@@ -89,13 +106,14 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn write_new(tmp: &Path, content: &[u8], sync: Sync, part: &'static str) -> Result<()> {
+fn write_new(
+    tmp: &Path,
+    write: impl FnOnce(&mut File, &Path) -> Result<()>,
+    sync: Sync,
+    part: &'static str,
+) -> Result<()> {
     let mut file = File::create_new(tmp).map_err(io("create", tmp))?;
-    if failpoint::due(part, "half") {
-        let _ = file.write_all(&content[..content.len() / 2]);
-        failpoint::abort();
-    }
-    file.write_all(content).map_err(io("write", tmp))?;
+    write(&mut file, tmp)?;
     failpoint::hit(part, "written");
     if sync == Sync::Durable {
         file.sync_all().map_err(io("sync", tmp))?;
@@ -107,7 +125,7 @@ fn write_new(tmp: &Path, content: &[u8], sync: Sync, part: &'static str) -> Resu
 /// A name beside the target that no other write of any process uses, and that no reader takes for a binding or a value.
 ///
 /// A crash leaves one behind, and the process after it may have the same id: the name also holds the time.
-fn temporary(path: &Path) -> PathBuf {
+pub(crate) fn temporary(path: &Path) -> PathBuf {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let n = COUNTER.fetch_add(1, Ordering::Relaxed);
     let now = std::time::SystemTime::now()

@@ -310,7 +310,7 @@ fn decode_into(
     Ok((None, bytes.len() as u64))
 }
 
-fn decode_line(line: &[u8], expected: u64) -> std::result::Result<JournalRecord, Damage> {
+pub(crate) fn decode_line(line: &[u8], expected: u64) -> std::result::Result<JournalRecord, Damage> {
     const MEMBER: &[u8] = b"\"crc\":\"";
     const MEMBER_LEN: usize = MEMBER.len() + 8 + 2;
     // No member before `crc` can hold a quote followed by `crc`, so the first occurrence is the member.

@@ -2,7 +2,7 @@
 
 mod render;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -24,9 +24,12 @@ pub struct StateProjection {
     files: Vec<LineStarts>,
     outlines: Vec<Option<Arc<Outline>>>,
     trees: Vec<Tree>,
-    frames: IndexMap<ExecutionId, Frame>,
-    /// The tree of everything that goes on.
-    running: HashMap<Key, usize>,
+    /// Numbered in the order in which they began.
+    frames: BTreeMap<ExecutionId, Frame>,
+    /// Those of called programs.
+    programs: BTreeSet<ExecutionId>,
+    /// The tree of everything that goes on, and its place there.
+    running: HashMap<Key, (usize, u64)>,
     constructs: HashMap<EffectId, usize>,
 }
 
@@ -39,7 +42,9 @@ struct Tree {
     updated_ms: i64,
     ended: Option<(RunStatus, Option<ErrorValue>)>,
     notes: HashMap<(u32, u32), LineNote>,
-    running: IndexMap<Key, Running>,
+    /// By the order in which they began.
+    running: BTreeMap<u64, Running>,
+    begun: u64,
     constructs: IndexMap<EffectId, Construct>,
     bindings: IndexMap<(Name, Option<ExecutionId>), BindingRow>,
     /// Folder names given to calls of this program.
@@ -111,7 +116,8 @@ impl StateProjection {
             files,
             outlines,
             trees: vec![entry],
-            frames: IndexMap::new(),
+            frames: BTreeMap::new(),
+            programs: BTreeSet::new(),
             running: HashMap::new(),
             constructs: HashMap::new(),
         }
@@ -216,7 +222,8 @@ impl StateProjection {
                 ..
             } => self.frame_started(at, *frame, *kind, name, *depth, ts_ms),
             Event::FrameFinished { frame, end } => {
-                let frame = self.frames.shift_remove(frame)?;
+                self.programs.remove(frame);
+                let frame = self.frames.remove(frame)?;
                 if frame.kind == FrameKind::Program {
                     let status = match end {
                         End::Ok | End::Left => RunStatus::Completed,
@@ -254,7 +261,15 @@ impl StateProjection {
                 label,
             } => {
                 let tree = *self.constructs.get(construct)?;
-                let parts = &mut self.trees[tree].constructs.get_mut(construct)?.parts;
+                let construct = self.trees[tree].constructs.get_mut(construct)?;
+                let parts = &mut construct.parts;
+                // A loop shows the iteration that it is at, and may have any number of them.
+                if matches!(
+                    construct.kind,
+                    ConstructKind::For | ConstructKind::Repeat | ConstructKind::Loop
+                ) {
+                    parts.clear();
+                }
                 parts.insert(
                     *index,
                     Part {
@@ -339,9 +354,11 @@ impl StateProjection {
     fn begin(&mut self, at: &Place, key: Key, detail: Option<String>) -> usize {
         let tree = self.tree_of(at);
         let (_, line) = self.line(at.src);
-        self.running.insert(key.clone(), tree);
-        self.trees[tree].running.insert(
-            key.clone(),
+        let state = &mut self.trees[tree];
+        let place = state.begun;
+        state.begun += 1;
+        state.running.insert(
+            place,
             Running {
                 src: at.src,
                 line,
@@ -349,12 +366,13 @@ impl StateProjection {
                 detail,
             },
         );
+        self.running.insert(key, (tree, place));
         tree
     }
 
     fn finish(&mut self, key: &Key) -> Option<usize> {
-        let tree = self.running.remove(key)?;
-        self.trees[tree].running.shift_remove(key);
+        let (tree, place) = self.running.remove(key)?;
+        self.trees[tree].running.remove(&place);
         Some(tree)
     }
 
@@ -375,6 +393,9 @@ impl StateProjection {
         };
         let (parent, call) = (at.execution_id, at.path.clone());
         let name = name.clone();
+        if kind == FrameKind::Program {
+            self.programs.insert(frame);
+        }
         self.frames.insert(
             frame,
             Frame {
@@ -442,10 +463,7 @@ impl StateProjection {
             return frame.tree;
         }
         // The root of a called program has no execution id of its own, but its place goes on from the call's.
-        let programs = self
-            .frames
-            .values()
-            .filter(|frame| frame.kind == FrameKind::Program);
+        let programs = self.programs.iter().filter_map(|id| self.frames.get(id));
         let around = programs.filter(|frame| at.path.as_str().starts_with(frame.call.as_str()));
         around
             .max_by_key(|frame| frame.call.as_str().len())
@@ -482,7 +500,8 @@ impl Tree {
             updated_ms: started_ms,
             ended: None,
             notes: HashMap::new(),
-            running: IndexMap::new(),
+            running: BTreeMap::new(),
+            begun: 0,
             constructs: IndexMap::new(),
             bindings: IndexMap::new(),
             folders: HashSet::new(),
@@ -493,7 +512,7 @@ impl Tree {
 
     fn forget(&mut self) {
         self.notes = HashMap::new();
-        self.running = IndexMap::new();
+        self.running = BTreeMap::new();
         self.constructs = IndexMap::new();
         self.bindings = IndexMap::new();
         self.folders = HashSet::new();

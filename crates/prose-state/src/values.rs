@@ -1,7 +1,7 @@
 //! The value store: immutable content under the SHA-256 of its bytes.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use prose_model::{Digest, INLINE_LIMIT, Text, TextPart, TextRef, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, write_atomic};
+use crate::fs::{Sync, create_dir, sync_dir, temporary, write_atomic};
 use crate::{Result, StateError};
 
 /// Longest summary, in characters.
@@ -110,6 +110,76 @@ impl ValueStore {
                 name: name.to_owned(),
             })
         }
+    }
+
+    /// Stores text that is read piece by piece, so that its length costs no memory, and returns a reference to it. What
+    /// is no UTF-8 is replaced. `head` is the beginning of the text, for the summary.
+    pub fn put_stream(&self, text: &mut dyn std::io::Read, head: &str) -> Result<TextRef> {
+        let tmp = temporary(&self.dir.join("stream"));
+        let stored = self.write_stream(text, &tmp);
+        let (digest, len) = match stored {
+            Ok(stored) => stored,
+            Err(error) => {
+                let _ = fs::remove_file(&tmp);
+                return Err(error);
+            }
+        };
+        let path = self.dir.join(digest.as_str());
+        fs::rename(&tmp, &path).map_err(io("write", &path))?;
+        sync_dir(&self.dir)?;
+        Ok(TextRef {
+            sha256: digest,
+            len,
+            summary: summarize(head),
+        })
+    }
+
+    fn write_stream(&self, text: &mut dyn std::io::Read, tmp: &Path) -> Result<(Digest, u64)> {
+        const PIECE: usize = 256 * 1024;
+        let mut file = File::create_new(tmp).map_err(io("create", tmp))?;
+        let mut hasher = Sha256::new();
+        let mut len = 0;
+        let mut put = |piece: &[u8]| {
+            hasher.update(piece);
+            len += piece.len() as u64;
+            file.write_all(piece).map_err(io("write", tmp))
+        };
+        let mut buffer = vec![0; PIECE];
+        // Bytes at the start of the buffer that may be the beginning of a character.
+        let mut kept = 0;
+        loop {
+            let read = text.read(&mut buffer[kept..]).map_err(io("read", tmp))?;
+            let filled = kept + read;
+            let mut rest = &buffer[..filled];
+            while !rest.is_empty() {
+                match std::str::from_utf8(rest) {
+                    Ok(_) => {
+                        put(rest)?;
+                        rest = &[];
+                    }
+                    Err(error) => {
+                        put(&rest[..error.valid_up_to()])?;
+                        rest = &rest[error.valid_up_to()..];
+                        match error.error_len() {
+                            // Cut in the middle of a character: the next piece may complete it.
+                            None if read > 0 => break,
+                            length => {
+                                put("\u{fffd}".as_bytes())?;
+                                rest = &rest[length.unwrap_or(rest.len())..];
+                            }
+                        }
+                    }
+                }
+            }
+            kept = rest.len();
+            if read == 0 {
+                break;
+            }
+            let from = filled - kept;
+            buffer.copy_within(from..filled, 0);
+        }
+        file.sync_all().map_err(io("sync", tmp))?;
+        Ok((Digest::from(hex(&hasher.finalize())), len))
     }
 
     /// Text as a value holds it: inline up to [`INLINE_LIMIT`], else stored.
@@ -395,6 +465,32 @@ mod tests {
             }
             ````"#]]
         .assert_eq(&store.render(&value).unwrap());
+    }
+
+    #[test]
+    fn a_stream_is_stored_as_the_text_that_it_reads_as() {
+        /// Gives one byte at a time, so that every character is cut.
+        struct Slow<'a>(&'a [u8]);
+        impl std::io::Read for Slow<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                let Some((first, rest)) = self.0.split_first() else {
+                    return Ok(0);
+                };
+                buffer[0] = *first;
+                self.0 = rest;
+                Ok(1)
+            }
+        }
+        let (_dir, store) = store();
+        for bytes in ["# aé€😀b".as_bytes(), b"a\xffb\xe2\x82", b"", b"\xf0\x9f\x98"] {
+            let text = String::from_utf8_lossy(bytes);
+            for reader in [&mut Slow(bytes) as &mut dyn std::io::Read, &mut &bytes[..]] {
+                let stored = store.put_stream(reader, &text).unwrap();
+                assert_eq!(stored.sha256, digest_of(text.as_bytes()), "{text}");
+                assert_eq!(stored.len, text.len() as u64);
+                assert_eq!(store.get_text(&stored.sha256).unwrap(), text);
+            }
+        }
     }
 
     proptest! {

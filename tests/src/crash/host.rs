@@ -39,7 +39,7 @@ pub fn run(arguments: &[String]) -> (u8, String, String) {
             let code = match status {
                 RunStatus::Completed => 0,
                 RunStatus::Failed => 1,
-                RunStatus::Waiting => 3,
+                RunStatus::Waiting | RunStatus::OutOfBudget => 3,
                 RunStatus::Cancelled | RunStatus::Interrupted => 130,
             };
             (code, output, String::new())

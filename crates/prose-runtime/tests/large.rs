@@ -1,0 +1,98 @@
+//! Runs with thousands of sessions: what is kept in memory, and that nobody who only looks on can hold them up.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use prose_model::{Event, Order, RunEvent, RunStatus};
+use prose_runtime::{Backlog, StreamItem};
+
+/// So many sessions in one `parallel for`, by a list of so many items.
+fn many(count: usize) -> String {
+    let items: Vec<String> = (0..count).map(|n| n.to_string()).collect();
+    format!(
+        "parallel for item in [{}]:\n  session \"Look at {{item}}\"\noutput done = \"all\"\n",
+        items.join(", ")
+    )
+}
+
+fn without_time(mut event: RunEvent) -> RunEvent {
+    event.ts = String::new();
+    event
+}
+
+#[tokio::test]
+async fn observers_that_never_read_hold_nothing_up_and_can_catch_up() {
+    const BOUND: usize = 256;
+    let project = Project::new(&many(10_000));
+    let engine = project.engine();
+    let mut handle = project.start(&engine, "").await;
+    let control = handle.control();
+    let mut slow = control.subscribe(Backlog::Bounded(BOUND));
+    // Needs everything, and is not read either while the run goes on.
+    let mut all = handle.take_events().unwrap();
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Completed);
+    // One more for the marker.
+    assert!(slow.in_memory() <= BOUND + 1, "{}", slow.in_memory());
+    assert!(all.in_memory() <= 4096, "{}", all.in_memory());
+
+    let mut whole = Vec::new();
+    let mut finished = 0;
+    while let Some(item) = all.next().await {
+        let StreamItem::Event(event) = item else {
+            panic!("{item:?}")
+        };
+        finished += u32::from(matches!(event.event, Event::SessionFinished { .. }));
+        if matches!(event.order, Order::Machine { .. }) {
+            whole.push(without_time((*event).clone()));
+        }
+    }
+    assert_eq!(finished, 10_000);
+    for (seq, event) in (0..).zip(&whole) {
+        assert_eq!(event.order, Order::Machine { seq });
+    }
+
+    // The slow one: what it was given, and at each marker what is missing there.
+    let mut seen = Vec::new();
+    let mut gaps = 0;
+    let mut past = None;
+    let mut waiting: std::collections::VecDeque<RunEvent> = Default::default();
+    while let Some(item) = slow.next().await {
+        match item {
+            StreamItem::Event(event) => {
+                if matches!(event.order, Order::Machine { .. }) {
+                    waiting.push_back(without_time((*event).clone()));
+                }
+            }
+            StreamItem::Gap {
+                machine, after_seq, ..
+            } => {
+                seen.extend(waiting.drain(..));
+                gaps += 1;
+                let past = past.get_or_insert_with(|| control.catch_up(after_seq).unwrap());
+                for _ in 0..machine {
+                    seen.push(without_time(past.next_event().unwrap().unwrap()));
+                }
+            }
+        }
+    }
+    seen.extend(waiting);
+    assert!(gaps > 0);
+    // The stream began with the run, or a little later: all that came before is in the journal too.
+    let first = seen.first().map(|event| event.order);
+    let at = whole.iter().position(|event| Some(event.order) == first).unwrap();
+    assert!(seen[..] == whole[at..]);
+    let mut past = control.catch_up(None).unwrap();
+    for event in &whole {
+        assert_eq!(without_time(past.next_event().unwrap().unwrap()), *event);
+    }
+    assert!(past.next_event().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_iterations() {
+    let project = Project::new("let x = 0\nrepeat 100000 as i:\n  x = x + 1\noutput x = x\n");
+    let result = project.run("").await;
+    assert_eq!(outputs(&result)["x"], "100000");
+}
