@@ -22,12 +22,12 @@ pub(crate) fn workspace_symbols(db: &RootDatabase, query: &str, limit: usize) ->
                     definition.kind,
                     DefKind::Agent | DefKind::Block | DefKind::Input | DefKind::Output
                 );
-                let key = (rank, main, definition.name.clone(), id, definition.range.start());
+                let key = (rank, main, definition.name, id, definition.range.start());
                 found.push((key, definition));
             }
         }
     }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found.sort_by_key(|it| it.0);
     found.iter().take(limit).map(|it| names::target(&it.1)).collect()
 }
 

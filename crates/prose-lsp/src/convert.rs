@@ -45,6 +45,31 @@ impl Lines {
         self.encoding.range(&self.index, &self.text, range)
     }
 
+    /// The position of a byte offset.
+    pub(crate) fn position(&self, offset: TextSize) -> lsp::Position {
+        self.encoding.position(&self.index, &self.text, offset)
+    }
+
+    /// LSP ranges of a byte range, one for each line that it has text in; line ends belong to none.
+    pub(crate) fn by_line(&self, range: TextRange) -> Vec<lsp::Range> {
+        let text = &self.text[range];
+        let mut out = Vec::with_capacity(1);
+        let mut start = 0;
+        loop {
+            let end = text[start..]
+                .find(['\n', '\r'])
+                .map_or(text.len(), |it| start + it);
+            if start < end {
+                let size = |it: usize| range.start() + TextSize::new(it as u32);
+                out.push(self.range(TextRange::new(size(start), size(end))));
+            }
+            if end >= text.len() {
+                return out;
+            }
+            start = end + 1;
+        }
+    }
+
     /// LSP edits of edits.
     pub(crate) fn edits(&self, edits: Vec<prose_ide::TextEdit>) -> Vec<lsp::TextEdit> {
         let convert = |it: prose_ide::TextEdit| lsp::TextEdit {

@@ -58,7 +58,8 @@ pub(crate) enum Event {
     Stale,
     /// A request that reads the database.
     Query {
-        uri: Url,
+        /// Missing in questions about no file in particular.
+        uri: Option<Url>,
         basis: Basis,
         query: Box<dyn Query>,
     },
@@ -97,6 +98,9 @@ impl Event {
         }
     }
 }
+
+/// Stands for the file in questions about none.
+const NO_FILE: FileId = FileId(u32::MAX);
 
 /// What a request refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -464,7 +468,7 @@ impl Loop {
                 self.unsynced.extend(closed);
                 self.look_again();
             }
-            Event::Query { uri, basis, query } => self.enqueue(&uri, basis, query),
+            Event::Query { uri, basis, query } => self.enqueue(uri.as_ref(), basis, query),
             Event::Idle(outcome) => self.worker_idle(outcome),
             Event::Diagnosed {
                 file,
@@ -529,21 +533,23 @@ impl Loop {
         self.shown.clear();
     }
 
-    fn enqueue(&mut self, uri: &Url, basis: Basis, mut query: Box<dyn Query>) {
-        match self.documents.id(uri) {
-            Some(file) => {
-                let generation = match basis {
-                    Basis::Position => self.documents.generation(file),
-                    Basis::Document => None,
-                };
-                self.waiting.push_back(Task::Query {
-                    file,
-                    generation,
-                    query,
-                });
-            }
-            None => query.refuse(Error::invalid_params(format!("unknown document: {uri}"))),
-        }
+    fn enqueue(&mut self, uri: Option<&Url>, basis: Basis, mut query: Box<dyn Query>) {
+        let file = match uri {
+            Some(uri) => match self.documents.id(uri) {
+                Some(file) => file,
+                None => return query.refuse(Error::invalid_params(format!("unknown document: {uri}"))),
+            },
+            None => NO_FILE,
+        };
+        let generation = match basis {
+            Basis::Position => self.documents.generation(file),
+            Basis::Document => None,
+        };
+        self.waiting.push_back(Task::Query {
+            file,
+            generation,
+            query,
+        });
     }
 
     fn worker_idle(&mut self, outcome: Outcome) {

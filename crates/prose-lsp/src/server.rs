@@ -6,15 +6,26 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lsp_types::request::WorkspaceConfiguration;
+use lsp_types::request::{
+    GotoDeclarationParams, GotoDeclarationResponse, GotoImplementationParams, GotoImplementationResponse,
+    GotoTypeDefinitionParams, GotoTypeDefinitionResponse, WorkspaceConfiguration,
+};
 use lsp_types::{
+    CallHierarchyIncomingCall, CallHierarchyIncomingCallsParams, CallHierarchyItem,
+    CallHierarchyOutgoingCall, CallHierarchyOutgoingCallsParams, CallHierarchyPrepareParams,
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams, CompletionResponse,
     ConfigurationItem, ConfigurationParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, DocumentFormattingParams, DocumentOnTypeFormattingParams,
-    DocumentRangeFormattingParams, DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams,
+    DidSaveTextDocumentParams, DocumentFormattingParams, DocumentHighlight, DocumentHighlightParams,
+    DocumentLink, DocumentLinkParams, DocumentOnTypeFormattingParams, DocumentRangeFormattingParams,
+    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FoldingRange, FoldingRangeParams,
     GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams, InitializeResult,
-    InitializedParams, Location, MessageType, ReferenceParams, TextEdit, Url, WorkDoneProgressCancelParams,
+    InitializedParams, InlayHint, InlayHintParams, Location, MessageType, PrepareRenameResponse,
+    ReferenceParams, RenameParams, SelectionRange, SelectionRangeParams, SemanticTokensDeltaParams,
+    SemanticTokensFullDeltaResult, SemanticTokensParams, SemanticTokensRangeParams,
+    SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams, SymbolInformation,
+    TextDocumentPositionParams, TextEdit, Url, WorkDoneProgressCancelParams, WorkspaceEdit,
+    WorkspaceSymbolParams,
 };
 use prose_ide::{Cancellable, FileId};
 use serde_json::{Value, json};
@@ -24,7 +35,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::capabilities::initialize_result;
 use crate::handlers;
-use crate::handlers::{ViewText, ViewTextParams};
+use crate::handlers::{TokenResults, ViewText, ViewTextParams};
 use crate::main_loop::{self, Basis, Event, Snapshot};
 use crate::outbox::Outbox;
 use crate::runs::{Command, How, RunArgs, Runs, StartRequest, refused};
@@ -41,6 +52,8 @@ pub(crate) struct Backend {
     pub(crate) runs: Arc<Runs>,
     pub(crate) session: OnceLock<Arc<Session>>,
     pub(crate) settings: Arc<Mutex<Settings>>,
+    /// What the client was told about colours.
+    pub(crate) tokens: Arc<TokenResults>,
     /// Is told the editor's process id.
     pub(crate) parent: watch::Sender<Option<u32>>,
     pub(crate) version: String,
@@ -61,7 +74,24 @@ impl Backend {
         compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
     ) -> Result<T> {
         let (query, answer) = main_loop::query(name, compute);
+        let uri = Some(uri);
         self.send(Event::Query { uri, basis, query });
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// Reads the database for a question about no file in particular.
+    async fn read_all<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        mut compute: impl FnMut(&Snapshot) -> Cancellable<Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let (query, answer) = main_loop::query(name, move |snapshot, _| compute(snapshot));
+        let basis = Basis::Document;
+        self.send(Event::Query {
+            uri: None,
+            basis,
+            query,
+        });
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
@@ -244,6 +274,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.tokens.forget(&params.text_document.uri);
         self.send(Event::Closed {
             uri: params.text_document.uri,
         });
@@ -285,6 +316,180 @@ impl LanguageServer for Backend {
             handlers::references(s, f, &params)
         })
         .await
+    }
+
+    async fn goto_declaration(
+        &self,
+        params: GotoDeclarationParams,
+    ) -> Result<Option<GotoDeclarationResponse>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("declaration", Basis::Position, uri, move |s, f| {
+            handlers::definition(s, f, &params)
+        })
+        .await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoTypeDefinitionResponse>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("typeDefinition", Basis::Position, uri, move |s, f| {
+            handlers::type_definition(s, f, &params)
+        })
+        .await
+    }
+
+    async fn goto_implementation(
+        &self,
+        params: GotoImplementationParams,
+    ) -> Result<Option<GotoImplementationResponse>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("implementation", Basis::Position, uri, move |s, f| {
+            handlers::implementations(s, f, &params)
+        })
+        .await
+    }
+
+    async fn document_highlight(
+        &self,
+        params: DocumentHighlightParams,
+    ) -> Result<Option<Vec<DocumentHighlight>>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("documentHighlight", Basis::Position, uri, move |s, f| {
+            handlers::highlights(s, f, &params)
+        })
+        .await
+    }
+
+    async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {
+        let uri = params.text_document.uri;
+        self.read("documentLink", Basis::Document, uri, handlers::document_links)
+            .await
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        let uri = params.text_document.uri;
+        self.read("foldingRange", Basis::Document, uri, handlers::folding)
+            .await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        let uri = params.text_document.uri.clone();
+        self.read("selectionRange", Basis::Position, uri, move |s, f| {
+            handlers::selection_ranges(s, f, &params)
+        })
+        .await
+    }
+
+    async fn semantic_tokens_full(
+        &self,
+        params: SemanticTokensParams,
+    ) -> Result<Option<SemanticTokensResult>> {
+        let results = Arc::clone(&self.tokens);
+        self.read(
+            "semanticTokens/full",
+            Basis::Document,
+            params.text_document.uri,
+            move |s, f| handlers::tokens_full(s, f, &results),
+        )
+        .await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let results = Arc::clone(&self.tokens);
+        let uri = params.text_document.uri.clone();
+        self.read("semanticTokens/delta", Basis::Document, uri, move |s, f| {
+            handlers::tokens_delta(s, f, &params, &results)
+        })
+        .await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        let uri = params.text_document.uri.clone();
+        self.read("semanticTokens/range", Basis::Position, uri, move |s, f| {
+            handlers::tokens_range(s, f, &params)
+        })
+        .await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        let uri = params.text_document.uri.clone();
+        self.read("inlayHint", Basis::Position, uri, move |s, f| {
+            handlers::inlay_hints(s, f, &params)
+        })
+        .await
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("signatureHelp", Basis::Position, uri, move |s, f| {
+            handlers::signature_help(s, f, &params)
+        })
+        .await
+    }
+
+    async fn prepare_rename(
+        &self,
+        params: TextDocumentPositionParams,
+    ) -> Result<Option<PrepareRenameResponse>> {
+        let uri = params.text_document.uri.clone();
+        self.read("prepareRename", Basis::Position, uri, move |s, f| {
+            handlers::prepare_rename(s, f, &params)
+        })
+        .await
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let uri = params.text_document_position.text_document.uri.clone();
+        self.read("rename", Basis::Position, uri, move |s, f| {
+            handlers::rename(s, f, &params)
+        })
+        .await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let uri = params.text_document_position_params.text_document.uri.clone();
+        self.read("prepareCallHierarchy", Basis::Position, uri, move |s, f| {
+            handlers::prepare_calls(s, f, &params)
+        })
+        .await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let uri = params.item.uri.clone();
+        self.read("incomingCalls", Basis::Document, uri, move |s, f| {
+            handlers::incoming_calls(s, f, &params.item)
+        })
+        .await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let uri = params.item.uri.clone();
+        self.read("outgoingCalls", Basis::Document, uri, move |s, f| {
+            handlers::outgoing_calls(s, f, &params.item)
+        })
+        .await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        self.read_all("symbol", move |s| handlers::workspace_symbols(s, &params.query))
+            .await
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {

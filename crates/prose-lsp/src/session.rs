@@ -48,6 +48,14 @@ pub(crate) struct Session {
     pub(crate) related_information: bool,
     /// Diagnostics may be tagged.
     pub(crate) diagnostic_tags: bool,
+    /// Folds are whole lines, whatever columns are sent.
+    pub(crate) folds_whole_lines: bool,
+    /// The client takes no more folds than these.
+    pub(crate) fold_limit: Option<u32>,
+    /// Edits may name the version of the document that they are for.
+    pub(crate) document_changes: bool,
+    /// Documentation of signatures may be Markdown.
+    pub(crate) signature_markdown: bool,
     /// `workspace/didChangeWatchedFiles` can be registered.
     pub(crate) watches_files: bool,
     /// `workspace/configuration` can be asked.
@@ -67,6 +75,7 @@ impl Session {
             .and_then(|c| c.completion_item.as_ref());
         let hover = text.and_then(|t| t.hover.as_ref());
         let publish = text.and_then(|t| t.publish_diagnostics.as_ref());
+        let folding = text.and_then(|t| t.folding_range.as_ref());
         let offered = capabilities
             .general
             .as_ref()
@@ -104,6 +113,17 @@ impl Session {
                 .and_then(|t| t.definition.as_ref())
                 .and_then(|d| d.link_support)
                 == Some(true),
+            folds_whole_lines: folding.and_then(|f| f.line_folding_only) == Some(true),
+            fold_limit: folding.and_then(|f| f.range_limit),
+            document_changes: workspace
+                .and_then(|w| w.workspace_edit.as_ref())
+                .and_then(|e| e.document_changes)
+                == Some(true),
+            signature_markdown: markdown(
+                text.and_then(|t| t.signature_help.as_ref())
+                    .and_then(|s| s.signature_information.as_ref())
+                    .and_then(|s| s.documentation_format.as_ref()),
+            ),
             watches_files: workspace
                 .and_then(|w| w.did_change_watched_files.as_ref())
                 .and_then(|d| d.dynamic_registration)

@@ -2,14 +2,39 @@ use lsp_types::{
     DocumentSymbol, DocumentSymbolResponse, GotoDefinitionParams, GotoDefinitionResponse, Location,
     ReferenceParams, SymbolInformation, Url,
 };
-use prose_ide::{Cancellable, FileId, FilePosition, SymbolNode};
+use prose_ide::{Cancellable, FileId, FilePosition, FileRange, NavigationTarget, RangeInfo, SymbolNode};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, Places, symbol_kind};
 use crate::main_loop::Snapshot;
 
-/// `textDocument/definition`
+/// Most symbols of the workspace in one answer: nobody reads more, and the client asks again with every letter.
+const MOST_SYMBOLS: usize = 256;
+
+/// `textDocument/definition` and `textDocument/declaration`
 pub(crate) fn definition(
+    snapshot: &Snapshot,
+    file: FileId,
+    params: &GotoDefinitionParams,
+) -> Cancellable<Result<Option<GotoDefinitionResponse>>> {
+    let offset = Lines::new(snapshot, file)?.offset(params.text_document_position_params.position);
+    let found = snapshot.analysis.goto_definition(FilePosition { file, offset })?;
+    targets(snapshot, file, found)
+}
+
+/// `textDocument/typeDefinition`
+pub(crate) fn type_definition(
+    snapshot: &Snapshot,
+    file: FileId,
+    params: &GotoDefinitionParams,
+) -> Cancellable<Result<Option<GotoDefinitionResponse>>> {
+    let offset = Lines::new(snapshot, file)?.offset(params.text_document_position_params.position);
+    let found = snapshot.analysis.type_definition(FilePosition { file, offset })?;
+    targets(snapshot, file, found)
+}
+
+/// `textDocument/implementation`
+pub(crate) fn implementations(
     snapshot: &Snapshot,
     file: FileId,
     params: &GotoDefinitionParams,
@@ -18,7 +43,20 @@ pub(crate) fn definition(
     let offset = places
         .lines(file)?
         .offset(params.text_document_position_params.position);
-    let Some(found) = snapshot.analysis.goto_definition(FilePosition { file, offset })? else {
+    let mut locations = Vec::new();
+    for place in snapshot.analysis.implementations(FilePosition { file, offset })? {
+        locations.extend(places.location(place)?);
+    }
+    Ok(Ok(Some(GotoDefinitionResponse::Array(locations))))
+}
+
+fn targets(
+    snapshot: &Snapshot,
+    file: FileId,
+    found: Option<RangeInfo<Vec<NavigationTarget>>>,
+) -> Cancellable<Result<Option<GotoDefinitionResponse>>> {
+    let mut places = Places::new(snapshot);
+    let Some(found) = found else {
         return Ok(Ok(None));
     };
     let origin = places.lines(file)?.range(found.range);
@@ -36,6 +74,31 @@ pub(crate) fn definition(
     Ok(Ok(Some(GotoDefinitionResponse::Array(
         links.into_iter().map(location).collect(),
     ))))
+}
+
+/// `workspace/symbol`
+#[allow(deprecated)] // `deprecated` is a field without a default.
+pub(crate) fn workspace_symbols(
+    snapshot: &Snapshot,
+    query: &str,
+) -> Cancellable<Result<Option<Vec<SymbolInformation>>>> {
+    let mut places = Places::new(snapshot);
+    let mut out = Vec::new();
+    for target in snapshot.analysis.workspace_symbols(query, MOST_SYMBOLS)? {
+        let place = FileRange {
+            file: target.file,
+            range: target.focus_range,
+        };
+        out.extend(places.location(place)?.map(|location| SymbolInformation {
+            name: target.name,
+            kind: symbol_kind(target.kind),
+            tags: None,
+            deprecated: None,
+            location,
+            container_name: None,
+        }));
+    }
+    Ok(Ok(Some(out)))
 }
 
 /// `textDocument/references`

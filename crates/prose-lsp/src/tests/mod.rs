@@ -2,6 +2,7 @@
 
 mod faults;
 mod features;
+mod reading;
 mod real_runs;
 mod runs;
 mod session;
