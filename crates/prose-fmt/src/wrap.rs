@@ -38,8 +38,11 @@ pub(crate) fn wrap(source: &Source<'_>, plan: Plan, options: &Options) -> Wrappe
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut groups = groups.iter().peekable();
     let (mut column, mut indent) = (0u32, 0u32);
+    // Where the outermost bracket closes that must stay on its line. What is broken in it would break it the next time.
+    let mut flat_until = None;
     for (at, gap) in gaps.iter_mut().enumerate() {
         let token = u32::try_from(at).unwrap_or(u32::MAX);
+        flat_until = flat_until.filter(|close| *close != token);
         if let Some(top) = open.last_mut() {
             if top.group.close == token {
                 *gap = Gap::Line {
@@ -79,9 +82,12 @@ pub(crate) fn wrap(source: &Source<'_>, plan: Plan, options: &Options) -> Wrappe
             let width = source.distance(group.open, group.close) + tails[group.close as usize];
             let broken = match group.style {
                 Style::Broken => true,
-                Style::Auto => column.saturating_add(width) > options.width,
+                Style::Auto => flat_until.is_none() && column.saturating_add(width) > options.width,
                 Style::Hug | Style::Flat => false,
             };
+            if group.style == Style::Flat && flat_until.is_none() {
+                flat_until = Some(group.close);
+            }
             match (broken, group.comma) {
                 (true, None) if group.wants_comma() => out.commas.extend(group.last),
                 (false, Some(comma)) => out.dropped.push(comma),

@@ -184,7 +184,7 @@ pub(crate) fn declarations_of(body: &ChunkBody, scopes: &Scopes) -> Declarations
             _ => out.judges_in_blocks = true,
         }
     }
-    pauses(body, &mut out);
+    pauses(body, scopes, &mut out);
     out.held = scopes.held.clone();
     let mut names = Numbering::new();
     let mut counts: Vec<u32> = Vec::with_capacity(scopes.defs.len());
@@ -267,7 +267,7 @@ fn is_judged(scopes: &Scopes, last_judged: &FxHashMap<u32, u32>, def: &Def) -> b
 }
 
 /// Notes which inputs do more than give a value: those that do not begin the program make it wait.
-fn pauses(body: &ChunkBody, out: &mut Declarations) {
+fn pauses(body: &ChunkBody, scopes: &Scopes, out: &mut Declarations) {
     if out.vars.iter().all(|it| it.kind != DefKind::Input) {
         return;
     }
@@ -278,12 +278,12 @@ fn pauses(body: &ChunkBody, out: &mut Declarations) {
             continue;
         };
         match &expr.kind {
-            ExprKind::Input { name: Some(name), .. } if !ran => drop(leading.insert(&name.name)),
+            ExprKind::Input { name: Some(name), .. } if !ran => drop(leading.insert(name.range)),
             _ => ran |= runs(expr),
         }
     }
     for var in out.vars.iter_mut().filter(|it| it.kind == DefKind::Input) {
-        if !leading.contains(&var.name) {
+        if !leading.contains(&scopes.def(var.def).range) {
             var.valued = Valued::Yes;
         }
     }
