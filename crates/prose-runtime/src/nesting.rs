@@ -81,6 +81,19 @@ impl<K: Copy> Nesting<K> {
         self.frames.remove(&frame);
     }
 
+    /// Gives everything that is open another key; what gets none is let go of.
+    pub fn renumber(&mut self, key: impl Fn(K) -> Option<K>) {
+        let renumbered = |entry: &mut Entry<K>| match key(entry.key) {
+            Some(key) => {
+                entry.key = key;
+                true
+            }
+            None => false,
+        };
+        self.frames.retain(|_, entry| renumbered(entry));
+        self.constructs.retain(|_, entry| renumbered(entry));
+    }
+
     /// Nothing is open any more.
     pub fn clear(&mut self) {
         self.frames.clear();

@@ -379,7 +379,7 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
     let mut view = match (common.json, common.quiet || handle.ended().is_some(), terminal) {
         (true, ..) => View::Json,
         (_, true, _) => View::Quiet,
-        (.., true) => View::Tree(Box::default(), Screen::new(io::stderr())),
+        (.., true) => View::Tree(Box::default(), Screen::new(io::stderr(), colour(&io::stderr()))),
         _ => View::Lines(Box::new(Lines::new(control.bundle().clone()))),
     };
     let asks = matches!(attach(common).inputs, InputMode::Ask);

@@ -316,13 +316,30 @@ impl Tree {
         lines
     }
 
-    /// The lines that may still change.
-    fn live(&self, width: usize, tick: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        for &at in &self.roots {
-            self.lines_of(at, width, tick, &mut lines);
+    /// The lines that may still change, at most `room` of them, with how many are left out: where there is no room, what
+    /// is over goes first, then the oldest of what goes on.
+    fn live(&self, width: usize, tick: usize, room: usize) -> (Vec<String>, usize) {
+        let mut order = Vec::new();
+        let mut stack: Vec<usize> = self.roots.iter().rev().copied().collect();
+        while let Some(at) = stack.pop() {
+            order.push(at);
+            stack.extend(self.items[at].children.iter().rev());
         }
-        lines
+        let mut excess = order.len().saturating_sub(room);
+        let hidden = excess;
+        if excess > 0 {
+            order.retain(|&at| {
+                let is_over = matches!(self.items[at].state, State::Ended(_));
+                let drop = is_over && excess > 0;
+                excess -= usize::from(drop);
+                !drop
+            });
+            order.drain(..excess);
+        }
+        let lines = order
+            .into_iter()
+            .map(|at| self.line(&self.items[at], width, tick));
+        (lines.collect(), hidden)
     }
 
     fn lines_of(&self, root: usize, width: usize, tick: usize, lines: &mut Vec<String>) {
@@ -331,6 +348,56 @@ impl Tree {
             lines.push(self.line(&self.items[at], width, tick));
             stack.extend(self.items[at].children.iter().rev());
         }
+    }
+
+    /// Lets go of what is over inside of what goes on, when there is a lot: a long loop must not make every frame longer.
+    /// It is counted, and the run's own record has it all.
+    fn prune(&mut self) {
+        const KEPT: usize = 2_000;
+        if self.items.len() <= KEPT * 2 {
+            return;
+        }
+        let mut keep = vec![false; self.items.len()];
+        let newest = self.items.len() - KEPT;
+        // A parent comes before its children, so one pass from the end finds every ancestor of what is kept.
+        let mut parent = vec![None; self.items.len()];
+        for (at, item) in self.items.iter().enumerate() {
+            for &child in &item.children {
+                parent[child] = Some(at);
+            }
+        }
+        for at in (0..self.items.len()).rev() {
+            if keep[at] || at >= newest || !matches!(self.items[at].state, State::Ended(_)) {
+                keep[at] = true;
+                if let Some(parent) = parent[at] {
+                    keep[parent] = true;
+                }
+            }
+        }
+        let mut place = vec![usize::MAX; self.items.len()];
+        let mut kept = Vec::new();
+        for (at, item) in std::mem::take(&mut self.items).into_iter().enumerate() {
+            if keep[at] {
+                place[at] = kept.len();
+                kept.push(item);
+            }
+        }
+        for item in &mut kept {
+            item.children.retain(|&child| keep[child]);
+            for child in &mut item.children {
+                *child = place[*child];
+            }
+        }
+        self.items = kept;
+        self.roots.retain(|&root| keep[root]);
+        for root in &mut self.roots {
+            *root = place[*root];
+        }
+        self.by_key.retain(|_, at| keep[*at]);
+        for at in self.by_key.values_mut() {
+            *at = place[*at];
+        }
+        self.nesting.renumber(|at| keep[at].then_some(place[at]));
     }
 
     fn line(&self, item: &Item, width: usize, tick: usize) -> String {
@@ -350,7 +417,11 @@ impl Tree {
             tail = format!("  {}", duration(took.as_millis() as u64));
         }
         tail.push_str(&usage_note(&item.usage));
-        let indent = "  ".repeat(item.depth.min(12));
+        // On a narrow terminal neither depth nor figures may take the whole line.
+        let indent = "  ".repeat(item.depth.min(12).min(width / 8));
+        if tail.width() + indent.len() + 12 > width {
+            tail.clear();
+        }
         let room = width.saturating_sub(indent.len() + 2 + tail.width());
         let mut body = item.text.clone();
         let settled = item.container && matches!(item.state, State::Ended(_));
@@ -388,16 +459,19 @@ fn cut(text: &str, columns: usize) -> String {
 /// Draws a [`Tree`] on a terminal.
 pub struct Screen<W: Write> {
     out: W,
-    drawn: u16,
+    colour: bool,
+    /// The width of each line of the live part.
+    drawn: Vec<usize>,
     tick: usize,
 }
 
 impl<W: Write> Screen<W> {
     /// Draws on the given terminal.
-    pub fn new(out: W) -> Screen<W> {
+    pub fn new(out: W, colour: bool) -> Screen<W> {
         Screen {
             out,
-            drawn: 0,
+            colour,
+            drawn: Vec::new(),
             tick: 0,
         }
     }
@@ -406,40 +480,75 @@ impl<W: Write> Screen<W> {
     pub fn draw(&mut self, tree: &mut Tree) -> io::Result<()> {
         let (width, height) = terminal::size().unwrap_or((80, 24));
         // One column stays free: a line that fills the last one would wrap on some terminals.
-        let width = usize::from(width).saturating_sub(1).max(20);
+        self.draw_at(
+            tree,
+            usize::from(width).saturating_sub(1).max(8),
+            usize::from(height),
+        )
+    }
+
+    fn draw_at(&mut self, tree: &mut Tree, width: usize, height: usize) -> io::Result<()> {
         self.tick += 1;
+        tree.prune();
         let settled = tree.take_settled(width);
-        let mut live = tree.live(width, self.tick);
-        let room = usize::from(height).saturating_sub(3).max(4);
-        if live.len() > room {
-            let hidden = live.len() - room;
-            live.drain(..hidden);
-            live.insert(0, format!("… {hidden} more lines above"));
+        // Foot, note and the cursor's own line are not for the tree.
+        let room = height.saturating_sub(3).max(1);
+        let (mut live, hidden) = tree.live(width, self.tick, room);
+        if hidden > 0 {
+            live.insert(0, cut(&format!("… {hidden} more"), width));
         }
         if !live.is_empty() {
-            live.push(format!("{}", tree.foot().dark_grey()));
+            live.push(format!("{}", cut(&tree.foot(), width).dark_grey()));
         }
-        self.erase()?;
+        self.erase_at(width)?;
         for line in settled.iter().chain(&live) {
-            writeln!(self.out, "{line}")?;
+            if self.colour {
+                writeln!(self.out, "{line}")?;
+            } else {
+                writeln!(self.out, "{}", uncoloured(line))?;
+            }
         }
-        self.drawn = live.len() as u16;
+        // What the terminal has made of a line when it gets narrower is known by how long it is.
+        self.drawn = live.iter().map(|line| uncoloured(line).width()).collect();
         self.out.flush()
     }
 
     /// Removes the live part, so that something else can be written where it was.
     pub fn erase(&mut self) -> io::Result<()> {
-        if self.drawn > 0 {
+        let (width, _) = terminal::size().unwrap_or((80, 24));
+        self.erase_at(usize::from(width).saturating_sub(1).max(8))
+    }
+
+    fn erase_at(&mut self, width: usize) -> io::Result<()> {
+        if !self.drawn.is_empty() {
+            // A terminal that got narrower has wrapped what was drawn; its last column was left free.
+            let rows = |line: &usize| line.div_ceil(width + 1).max(1);
+            let rows: usize = self.drawn.iter().map(rows).sum();
             queue!(
                 self.out,
                 cursor::MoveToColumn(0),
-                cursor::MoveUp(self.drawn),
+                cursor::MoveUp(u16::try_from(rows).unwrap_or(u16::MAX)),
                 terminal::Clear(terminal::ClearType::FromCursorDown)
             )?;
-            self.drawn = 0;
+            self.drawn.clear();
         }
         self.out.flush()
     }
+}
+
+/// A line without its colours.
+fn uncoloured(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut escape = false;
+    for c in line.chars() {
+        match c {
+            '\x1b' => escape = true,
+            'm' if escape => escape = false,
+            c if !escape => text.push(c),
+            _ => {}
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -489,22 +598,7 @@ mod tests {
     }
 
     fn plain(lines: &[String]) -> Vec<String> {
-        lines
-            .iter()
-            .map(|line| {
-                let mut text = String::new();
-                let mut escape = false;
-                for c in line.chars() {
-                    match c {
-                        '\x1b' => escape = true,
-                        'm' if escape => escape = false,
-                        c if !escape => text.push(c),
-                        _ => {}
-                    }
-                }
-                text
-            })
-            .collect()
+        lines.iter().map(|line| uncoloured(line)).collect()
     }
 
     #[test]
@@ -520,7 +614,7 @@ mod tests {
         tree.apply(&session("main/0.0", "first"));
         tree.apply(&session("main/0.1", "second"));
         assert_eq!(
-            plain(&tree.live(60, 1)),
+            plain(&tree.live(60, 1, 99).0),
             ["⣽ parallel  2 branches", "  ⣽ first", "  ⣽ second"]
         );
         assert!(tree.take_settled(60).is_empty());
@@ -548,8 +642,121 @@ mod tests {
                 "  ✓ second  fine (3 in, 4 out)"
             ]
         );
-        assert!(tree.live(60, 1).is_empty());
+        assert!(tree.live(60, 1, 99).0.is_empty());
         assert_eq!(tree.foot(), "2 done, 0 running (6 in, 8 out)");
+    }
+
+    /// `count` iterations of a `parallel for`, each with a session that goes on.
+    fn parallel(count: u32) -> Tree {
+        let mut tree = Tree::default();
+        tree.apply(&event(Event::ConstructStarted {
+            at: place("main/0"),
+            construct: "main/0".into(),
+            kind: ConstructKind::ParallelFor,
+            total: Some(count),
+            condition: None,
+        }));
+        for n in 1..=count {
+            tree.apply(&event(Event::FrameStarted {
+                at: place("main/0"),
+                frame: n,
+                kind: FrameKind::Iteration,
+                name: "x".into(),
+                depth: 0,
+                arguments: Default::default(),
+            }));
+        }
+        for n in 1..=count {
+            let mut started = session(&format!("main/0[{}]>main/0.1.0", n - 1), &format!("work {n}"));
+            if let Event::SessionStarted { at, .. } = &mut started.event {
+                at.execution_id = Some(n);
+            }
+            tree.apply(&started);
+        }
+        tree
+    }
+
+    #[test]
+    fn sessions_of_parallel_iterations_lie_under_their_own() {
+        let tree = parallel(3);
+        assert_eq!(
+            plain(&tree.live(60, 1, 99).0),
+            [
+                "⣽ parallel  3 items",
+                "  ⣽ x #1",
+                "    ⣽ work 1",
+                "  ⣽ x #2",
+                "    ⣽ work 2",
+                "  ⣽ x #3",
+                "    ⣽ work 3"
+            ]
+        );
+    }
+
+    #[test]
+    fn two_hundred_sessions_fit_any_terminal() {
+        for (width, height) in [(8, 3), (20, 5), (40, 10), (200, 50)] {
+            let mut tree = parallel(200);
+            let mut screen = Screen::new(Vec::new(), false);
+            screen.draw_at(&mut tree, width, height).unwrap();
+            let text = String::from_utf8(screen.out.clone()).unwrap();
+            assert!(!text.contains('\x1b'), "no colours and nothing to erase yet");
+            assert!(text.lines().count() < height.max(4), "{width}×{height}: {text}");
+            assert!(
+                text.lines().all(|line| line.width() <= width),
+                "{width}×{height}: {text}"
+            );
+            assert!(text.contains("…"), "says that there is more");
+        }
+    }
+
+    #[test]
+    fn a_narrower_terminal_has_wrapped_what_is_erased() {
+        let mut tree = parallel(1);
+        let mut screen = Screen::new(Vec::new(), false);
+        screen.draw_at(&mut tree, 79, 24).unwrap();
+        assert_eq!(screen.drawn.len(), 4);
+        let before = screen.out.len();
+        screen.erase_at(9).unwrap();
+        let erased = String::from_utf8(screen.out[before..].to_vec()).unwrap();
+        let rows: usize = [19, 8, 12, 17]
+            .iter()
+            .map(|width: &usize| width.div_ceil(10))
+            .sum();
+        assert!(
+            erased.contains(&format!("\x1b[{rows}A")),
+            "{erased:?} {:?}",
+            screen.drawn
+        );
+    }
+
+    #[test]
+    fn what_is_over_makes_room_first_and_is_let_go_of() {
+        let mut tree = Tree::default();
+        tree.apply(&event(Event::ConstructStarted {
+            at: place("main/0"),
+            construct: "main/0".into(),
+            kind: ConstructKind::Loop,
+            total: None,
+            condition: None,
+        }));
+        for n in 0..10_000 {
+            let path = format!("main/0[{n}]>main/0.1");
+            tree.apply(&session(&path, &format!("round {n}")));
+            tree.apply(&event(Event::SessionFinished {
+                effect: path.as_str().into(),
+                end: End::Ok,
+                summary: String::new(),
+                usage: Usage::default(),
+            }));
+            tree.prune();
+        }
+        tree.apply(&session("main/0[10000]>main/0.1", "the last"));
+        assert!(tree.items.len() < 5_000, "{}", tree.items.len());
+        let (lines, hidden) = tree.live(60, 1, 3);
+        assert_eq!(plain(&lines), ["⣽ loop  ", "  ✓ round 9999", "  ⣽ the last"]);
+        assert!(hidden > 1_000);
+        assert_eq!(tree.sessions_done, 10_000);
     }
 
     #[test]
