@@ -13,8 +13,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use prose_agents::process;
+use prose_model::ProcessId;
 use prose_state::failpoint::{ABORT_AT, LOG};
-use prose_tests::crash::{Answers, MANNER, Manner, SOCKET};
+use prose_tests::crash::{Answers, CHILD, MANNER, Manner, SOCKET};
 use prose_tests::{EVERYTHING_MOCK, everything, files_below};
 use regex::Regex;
 use serde_json::Value;
@@ -62,9 +64,12 @@ type Ended = Option<(i32, String, String)>;
 
 impl World {
     fn new(manner: Manner, mock: &str) -> World {
+        World::with(manner, Answers::listen(mock))
+    }
+
+    fn with(manner: Manner, answers: Answers) -> World {
         let dir = everything();
         std::fs::create_dir(dir.path().join(".prose")).unwrap();
-        let answers = Answers::listen(mock);
         World { dir, answers, manner }
     }
 
@@ -218,7 +223,8 @@ fn reference(manner: Manner, mock: &str) -> Reference {
 /// Returns how many of the kills met a process, and how many questions were asked more than once.
 fn case(world: &World, kills: &[Kill]) -> (Left, BTreeMap<String, Value>, usize, usize) {
     let mut met = 0;
-    let mut asked_before = 0;
+    let mut asked_before = world.answers.count();
+    let mut earlier: BTreeSet<u32> = world.answers.asked().iter().map(|asked| asked.pid).collect();
     let mut processes_asking: HashMap<String, usize> = HashMap::new();
     let mut kills = kills.iter();
     let ended = loop {
@@ -230,17 +236,19 @@ fn case(world: &World, kills: &[Kill]) -> (Left, BTreeMap<String, Value>, usize,
             None => ended(world.go(run.as_deref()).output().unwrap()),
         };
         let asked = world.answers.asked();
-        let mut in_this: HashMap<&str, usize> = HashMap::new();
+        let mut in_this: HashMap<(u32, &str), usize> = HashMap::new();
         for asked in &asked[asked_before..] {
-            *in_this.entry(&asked.effect).or_default() += 1;
+            *in_this.entry((asked.pid, &asked.effect)).or_default() += 1;
+            // A question of a process that is killed may be read only later.
             assert!(
-                !known.contains_key(&asked.effect),
+                earlier.contains(&asked.pid) || !known.contains_key(&asked.effect),
                 "{} was answered and is asked again: {kill:?}",
                 asked.effect
             );
         }
         asked_before = asked.len();
-        for (effect, times) in in_this {
+        earlier.extend(asked.iter().map(|asked| asked.pid));
+        for ((_, effect), times) in in_this {
             assert_eq!(
                 times, 1,
                 "{effect} is asked {times} times by one process: {kill:?}"
@@ -529,4 +537,57 @@ fn sessions_that_outlive_their_process_are_found_again() {
     let mut cases = signals(13, if full() { 60 } else { 4 }, 110);
     cases.push(Vec::new());
     all(cases, |kills| check_real(Manner::Reattach, kills));
+}
+
+/// A session goes on when the process that asked it is killed, and writes its results when the next process has asked again.
+#[test]
+fn results_of_an_earlier_process_that_come_late_are_not_taken() {
+    for task in ["Plan the work", "Branch one", "Afresh, continued", "File 2"] {
+        let world = World::with(Manner::Files, Answers::late(EVERYTHING_MOCK, task));
+        let mut child = world.go(None).spawn().unwrap();
+        while !world.answers.is_holding() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended without {task}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (left, ..) = case(&world, &[]);
+        let left = unordered(left);
+        assert!(legal().contains(&left), "{task}");
+        assert!(!left.files.values().any(|text| text.contains("too late")));
+        let held = world.answers.asked();
+        let again = held.iter().filter(|asked| asked.lease == 2).count();
+        assert!(again > 0 && held.iter().any(|asked| asked.lease == 1));
+    }
+}
+
+/// What a session started is ended by the next process before the session is asked again.
+#[test]
+fn children_of_a_killed_process_are_ended() {
+    let children = |world: &World| -> Vec<ProcessId> {
+        let records = world.records();
+        let children = records.into_iter().filter(|record| record["t"] == "child");
+        children
+            .map(|mut record| serde_json::from_value(record["process"].take()).unwrap())
+            .collect()
+    };
+    let world = World::with(Manner::Files, Answers::late(EVERYTHING_MOCK, "Branch one"));
+    let mut host = world.go(None).env(CHILD, "1").spawn().unwrap();
+    while !world.answers.is_holding() {
+        assert!(host.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let before = children(&world);
+    let alive = before.iter().filter(|child| process::is_alive(child)).count();
+    assert!(alive > 0, "the child of the held session goes on");
+    let output = world.go(world.run().as_deref()).env(CHILD, "1").output().unwrap();
+    let (code, _, stderr) = ended(output).unwrap();
+    assert_eq!(code, 0, "{stderr}");
+    let after = children(&world);
+    assert!(after.len() > before.len());
+    for child in after {
+        assert!(!process::is_alive(&child), "{child:?}");
+    }
 }

@@ -16,6 +16,7 @@ mod backend;
 mod content;
 mod judge;
 mod mock;
+pub mod process;
 pub mod prompt;
 mod session;
 mod simulate;

@@ -168,6 +168,14 @@ pub trait SessionSink: Send + Sync {
     /// The session exists and can be found again by this handle; returns when that is durable.
     async fn started(&self, handle: Option<serde_json::Value>, model: Option<String>) -> Result<(), Failure>;
 
+    /// The session has started a child process, which would outlive this one's sudden end; returns when it is on record,
+    /// so that a later process can end it. To be called before the child does anything that counts, and the child should
+    /// lead a process group, so that what it starts is ended with it.
+    async fn child(&self, pid: u32) -> Result<(), Failure> {
+        let _ = pid;
+        Ok(())
+    }
+
     /// Progress. Never blocks; may be dropped for slow observers.
     fn update(&self, update: SessionUpdate);
 

@@ -74,6 +74,15 @@ pub enum RecordBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         handle: Option<serde_json::Value>,
     },
+    /// A session started a child process. Should the process that drives the run end suddenly, the next one ends the child.
+    Child {
+        /// The effect.
+        id: EffectId,
+        /// The lease it runs under.
+        lease: u64,
+        /// The child.
+        process: ProcessId,
+    },
     /// An effect's answer; durable before the machine sees it.
     Outcome {
         /// The effect.
@@ -117,6 +126,15 @@ pub enum RecordBody {
         /// How.
         status: RunStatus,
     },
+}
+
+/// One process: ids are used again, but not with the same start.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessId {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in words of the system that are only compared with each other.
+    pub started: String,
 }
 
 /// What a cancel record cancels.

@@ -95,6 +95,7 @@ impl CatchUp {
                 | RecordBody::Started { .. }
                 | RecordBody::Spent { .. }
                 | RecordBody::Budget { .. }
+                | RecordBody::Child { .. }
                 | RecordBody::Program { .. }
                 | RecordBody::End { .. } => continue,
             }

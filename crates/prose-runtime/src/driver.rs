@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
 use prose_model::{
     CancelWhat, Decision, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome,
-    RecordBody, RunOptions, RunStatus, Usage, Value,
+    ProcessId, RecordBody, RunOptions, RunStatus, Usage, Value,
 };
 use prose_state::{MemoryRoots, Run, snippet};
 use prose_vm::{Completion, Machine, StepState};
@@ -79,6 +79,8 @@ pub(crate) struct Driver {
     pub(crate) completion: Option<Completion>,
     /// What an earlier process left; empty for a new run and while it is not known yet.
     pub(crate) recovered: crate::replay::RecoveredEffects,
+    /// Children of earlier processes whose sessions are tried to be found again.
+    pub(crate) leftovers: HashMap<EffectId, Vec<ProcessId>>,
     pub(crate) replaying: bool,
     pub(crate) asking: bool,
     cancelled: bool,
@@ -174,6 +176,7 @@ impl Driver {
             flushing: false,
             completion: None,
             recovered: crate::replay::RecoveredEffects::default(),
+            leftovers: HashMap::new(),
             replaying: false,
             asking,
             cancelled: false,
@@ -365,6 +368,12 @@ impl Driver {
             } => {
                 let result = self.session_started(&id, handle, model);
                 // A session that is dropped meanwhile does not wait.
+                let _ = ack.send(Ok(()));
+                result?;
+            }
+            Msg::Child { id, process, ack } => {
+                let lease = self.run.lease;
+                let result = self.log.append_durable(RecordBody::Child { id, lease, process });
                 let _ = ack.send(Ok(()));
                 result?;
             }
@@ -565,6 +574,7 @@ impl Driver {
                     self.publish_spawned(&id, model);
                     let _ = ack.send(Ok(()));
                 }
+                Ok(Msg::Child { ack, .. }) => _ = ack.send(Ok(())),
                 Ok(Msg::Update { id, update }) => self.buffer(&id, update),
                 Ok(Msg::Notice { level, message }) => self.publisher.notice(level, message),
                 Ok(msg) => self.deferred.push_back(msg),

@@ -200,6 +200,7 @@ impl Replay<'_> {
                 | RecordBody::Program { .. }
                 | RecordBody::Spent { .. }
                 | RecordBody::Budget { .. }
+                | RecordBody::Child { .. }
                 | RecordBody::End { .. } => {}
                 RecordBody::Started { id, handle, .. } => {
                     if let Some(due) = handle.as_ref().and_then(due_of) {

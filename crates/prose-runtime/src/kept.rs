@@ -89,7 +89,10 @@ impl<'a> Keeping<'a> {
                     keeping.ready.push(Reverse((record.seq, None)));
                     continue;
                 }
-                RecordBody::Program { .. } | RecordBody::Cancel { .. } | RecordBody::End { .. } => continue,
+                RecordBody::Child { .. }
+                | RecordBody::Program { .. }
+                | RecordBody::Cancel { .. }
+                | RecordBody::End { .. } => continue,
             };
             if let Some(hash) = latest.get(id) {
                 keeping.by_number.insert(record.seq, record);

@@ -9,10 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_agents::{
     CancelToken, Clock, DecodeInput, InputSource, Judge, JudgeInput, PermissionAnswer, PermissionQuestion,
-    SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure,
+    SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure, process,
 };
 use prose_model::{
-    Ask, Decision, DecodeTarget, EffectId, ErrorKind, Failure, InputRequest, Outcome, Usage, Value, Verdict,
+    Ask, Decision, DecodeTarget, EffectId, ErrorKind, Failure, InputRequest, Outcome, ProcessId, Usage,
+    Value, Verdict,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -30,6 +31,12 @@ pub(crate) enum Msg {
         id: EffectId,
         handle: Option<serde_json::Value>,
         model: Option<String>,
+        ack: oneshot::Sender<Result<(), Failure>>,
+    },
+    /// A session started a child process.
+    Child {
+        id: EffectId,
+        process: ProcessId,
         ack: oneshot::Sender<Result<(), Failure>>,
     },
     /// A session's progress.
@@ -185,6 +192,20 @@ impl SessionSink for Sink {
         answer.await.map_err(|_| gone())?
     }
 
+    async fn child(&self, pid: u32) -> Result<(), Failure> {
+        // One that is gone already needs no ending.
+        let Some(process) = process::identify(pid) else {
+            return Ok(());
+        };
+        let (ack, answer) = oneshot::channel();
+        let gone = || failure(ErrorKind::Backend, "the run is over");
+        let id = self.id.clone();
+        self.tx
+            .send(Msg::Child { id, process, ack })
+            .map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
     fn update(&self, update: SessionUpdate) {
         self.activity.seen.notify_one();
         if let SessionUpdate::Usage(usage) = &update {
@@ -234,6 +255,7 @@ pub(crate) async fn session(
     backend: Arc<dyn SessionBackend>,
     spawn: SessionSpawn,
     reattach: Option<(SessionSpawn, serde_json::Value)>,
+    leftovers: Vec<ProcessId>,
     activity: Arc<Activity>,
     limits: SessionLimits,
     timer: Arc<dyn Timer>,
@@ -246,6 +268,11 @@ pub(crate) async fn session(
         {
             reattached.store(true, Ordering::Relaxed);
             return reply;
+        }
+        if !leftovers.is_empty() {
+            // It is asked anew, so what is left of the earlier one has to be gone first.
+            let grace = limits.grace;
+            let _ = tokio::task::spawn_blocking(move || process::end(&leftovers, grace)).await;
         }
         backend.spawn(spawn).await
     };

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use prose_agents::process;
 use prose_model::{
-    CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, MemoryMode, Name, Outcome, RecordBody,
-    Segment, Value,
+    CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, MemoryMode, Name, Outcome, ProcessId,
+    RecordBody, Segment, Value,
 };
 use prose_state::AgentMemory;
 
@@ -89,12 +90,22 @@ impl Driver {
                 _ => {}
             }
         }
+        let children: Vec<(EffectId, ProcessId)> = records
+            .iter()
+            .filter_map(|record| match &record.body {
+                RecordBody::Child { id, process, .. } => Some((id.clone(), process.clone())),
+                _ => None,
+            })
+            .collect();
         let records = kept(&self.run.bundle, &self.run.header.inputs, records, changed);
         for record in records.iter() {
             self.publisher.replay_at(&record.ts);
             match &record.body {
                 RecordBody::Header(_) => self.settle()?,
-                RecordBody::Lease { .. } | RecordBody::Program { .. } | RecordBody::End { .. } => {}
+                RecordBody::Lease { .. }
+                | RecordBody::Child { .. }
+                | RecordBody::Program { .. }
+                | RecordBody::End { .. } => {}
                 RecordBody::Input { name, value } => {
                     self.supplied.insert(name.clone(), value.clone());
                 }
@@ -142,6 +153,7 @@ impl Driver {
                 }
             }
         }
+        self.end_children(children);
         self.publisher.replay_done(changed > 0);
         self.replaying = false;
         self.budget = self.budget.or_of(raised);
@@ -275,6 +287,31 @@ impl Driver {
         };
         let fresh = request.memory.as_ref()?.mode == MemoryMode::Fresh;
         fresh.then(|| self.memory_place(request).ok().flatten()).flatten()
+    }
+
+    /// Ends the children of earlier processes, but for those of sessions that may be found again.
+    fn end_children(&mut self, children: Vec<(EffectId, ProcessId)>) {
+        let mut leftover = Vec::new();
+        for (id, process) in children {
+            let found_again = self.capabilities.reattach
+                && self.open.contains_key(&id)
+                && self
+                    .recovered
+                    .started(&id)
+                    .is_some_and(|started| started.handle.is_some());
+            if found_again {
+                self.leftovers.entry(id).or_default().push(process);
+            } else {
+                leftover.push(process);
+            }
+        }
+        for process in process::end(&leftover, self.setup.limits.cancel_grace) {
+            let pid = process.pid;
+            self.publisher.notice(
+                "warning",
+                format!("process {pid}, which a session of this run started, could not be ended"),
+            );
+        }
     }
 
     fn repair(&mut self, last: &LastSession) {

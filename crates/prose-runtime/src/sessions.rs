@@ -208,6 +208,7 @@ impl Driver {
             ..
         } = self.setup.limits;
         let own_idle = self.setup.options.idle_timeout_ms.map(Duration::from_millis);
+        let leftovers = self.leftovers.remove(id).unwrap_or_default();
         let limits = SessionLimits {
             total: timeout,
             idle: own_idle.or(idle),
@@ -218,6 +219,7 @@ impl Driver {
             self.backend.sessions.clone(),
             spawn,
             reattach,
+            leftovers,
             activity,
             limits,
             timer,

@@ -54,6 +54,7 @@ pub(crate) fn references(records: &[JournalRecord]) -> IndexMap<Digest, String> 
             | RecordBody::Started { .. }
             | RecordBody::Spent { .. }
             | RecordBody::Budget { .. }
+            | RecordBody::Child { .. }
             | RecordBody::Cancel { .. }
             | RecordBody::End { .. } => {}
         }

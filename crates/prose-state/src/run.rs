@@ -469,6 +469,7 @@ fn recover(content: JournalContent, changed: usize) -> Recovered {
             | RecordBody::Program { .. }
             | RecordBody::Spent { .. }
             | RecordBody::Budget { .. }
+            | RecordBody::Child { .. }
             | RecordBody::Cancel { .. }
             | RecordBody::End { .. } => {}
         }
@@ -499,6 +500,7 @@ fn last_lease(records: &[JournalRecord]) -> u64 {
     let leases = records.iter().map(|record| match &record.body {
         RecordBody::Lease { lease, .. }
         | RecordBody::Started { lease, .. }
+        | RecordBody::Child { lease, .. }
         | RecordBody::Outcome { lease, .. } => *lease,
         _ => 0,
     });

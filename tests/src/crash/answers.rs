@@ -30,16 +30,40 @@ pub struct Asked {
     pub lease: u64,
 }
 
+impl Asked {
+    fn of(question: &Question) -> Asked {
+        Asked {
+            effect: question.effect.clone(),
+            pid: question.pid,
+            lease: question.lease,
+        }
+    }
+}
+
 struct State {
     mock: MockFile,
     asked: Mutex<Vec<Asked>>,
     /// Sessions that can be found again, by effect: what they answered.
     known: Mutex<HashMap<String, Answer>>,
+    /// A session with this in its task is left without an answer the first time.
+    late: Option<String>,
+    /// Its effect and folder.
+    held: Mutex<Option<(String, PathBuf)>>,
 }
 
 impl Answers {
     /// Listens on a socket.
     pub fn listen(mock: &str) -> Answers {
+        Answers::with(mock, None)
+    }
+
+    /// One whose first session with these words in its task answers only when it is asked again by the next process: then it
+    /// still writes its results, and before the new one does.
+    pub fn late(mock: &str, task: &str) -> Answers {
+        Answers::with(mock, Some(task.to_owned()))
+    }
+
+    fn with(mock: &str, late: Option<String>) -> Answers {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("answers.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -47,6 +71,8 @@ impl Answers {
             mock: MockFile::parse(mock).unwrap(),
             asked: Mutex::default(),
             known: Mutex::default(),
+            late,
+            held: Mutex::default(),
         });
         let served = state.clone();
         std::thread::spawn(move || {
@@ -72,6 +98,11 @@ impl Answers {
         self.state.asked.lock().unwrap().clone()
     }
 
+    /// Whether a session was left without an answer.
+    pub fn is_holding(&self) -> bool {
+        self.state.held.lock().unwrap().is_some()
+    }
+
     /// How many questions there were so far.
     pub fn count(&self) -> usize {
         self.state.asked.lock().unwrap().len()
@@ -87,9 +118,49 @@ impl State {
             return;
         }
         let question: Question = serde_json::from_str(&line).unwrap();
+        if self.hold(&question) {
+            // Nothing is heard of it until whoever asked is gone.
+            let _ = reader.read_line(&mut line);
+            return;
+        }
         let answer = self.answer(&question);
         let mut stream = stream;
         let _ = stream.write_all(format!("{}\n", serde_json::to_string(&answer).unwrap()).as_bytes());
+    }
+
+    fn hold(&self, question: &Question) -> bool {
+        let What::Session {
+            task,
+            staging: Some(staging),
+            ..
+        } = &question.what
+        else {
+            return false;
+        };
+        if !self.late.as_ref().is_some_and(|late| task.contains(late)) {
+            return false;
+        }
+        let mut held = self.held.lock().unwrap();
+        match &*held {
+            None => {
+                *held = Some((question.effect.clone(), staging.into()));
+                self.asked.lock().unwrap().push(Asked::of(question));
+                true
+            }
+            Some((effect, folder)) => {
+                if *effect == question.effect {
+                    assert_ne!(
+                        *folder,
+                        Path::new(staging),
+                        "a new process has a folder of its own"
+                    );
+                    for file in [STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT] {
+                        std::fs::write(folder.join(file), "too late").unwrap();
+                    }
+                }
+                false
+            }
+        }
     }
 
     fn answer(&self, question: &Question) -> Answer {
@@ -97,11 +168,7 @@ impl State {
             let known = self.known.lock().unwrap().get(&question.effect).cloned();
             return known.unwrap_or(Answer::Gone);
         }
-        self.asked.lock().unwrap().push(Asked {
-            effect: question.effect.clone(),
-            pid: question.pid,
-            lease: question.lease,
-        });
+        self.asked.lock().unwrap().push(Asked::of(question));
         let answer = match &question.what {
             What::Session {
                 task,

@@ -18,7 +18,7 @@ use prose_runtime::{Attach, Engine, EngineConfig, ResumeRequest, RunRequest};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 
-use super::{Answer, MANNER, Manner, Question, SOCKET, What};
+use super::{Answer, CHILD, MANNER, Manner, Question, SOCKET, What};
 
 /// The backend's name.
 const NAME: &str = "answers";
@@ -215,9 +215,21 @@ impl SessionBackend for Client {
             let handle = serde_json::Value::String(session.effect.to_string());
             session.sink.started(Some(handle), None).await?;
         }
+        let mut child = None;
+        if std::env::var_os(CHILD).is_some() {
+            let mut command = tokio::process::Command::new("sleep");
+            command.arg("1000").process_group(0).kill_on_drop(true);
+            let spawned = command.spawn().unwrap();
+            session.sink.child(spawned.id().unwrap()).await?;
+            child = Some(spawned);
+        }
         let question = self.question(&session, false);
         let answer = self.ask(&session.effect, session.lease, question).await;
-        self.reply(&session, answer).await
+        let reply = self.reply(&session, answer).await;
+        if let Some(child) = &mut child {
+            child.kill().await.unwrap();
+        }
+        reply
     }
 
     async fn reattach(

@@ -15,6 +15,9 @@ pub const SOCKET: &str = "PROSE_TEST_SOCKET";
 /// The environment variable that says how the backend behaves: a word of [`Manner`].
 pub const MANNER: &str = "PROSE_TEST_MANNER";
 
+/// Set when each session starts a child process that goes on for long.
+pub const CHILD: &str = "PROSE_TEST_CHILD";
+
 /// How the backend behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
