@@ -221,6 +221,7 @@ codes! {
     P345 Hint Offered "`allow` comment that silences nothing"
     P346 Hint "`allow` comment for an error"
     P347 Hint "Imported program not fetched"
+    P348 Hint "Imported program has syntax errors"
     L401 Hint Offered "Agent that is never used"
     L402 Hint Offered "Block that is never called"
     L403 Hint "Concurrent sessions of one memory"

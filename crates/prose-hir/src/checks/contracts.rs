@@ -78,6 +78,12 @@ fn used(ctx: &mut Context<'_>, it: &UseDef) {
             missing(ctx, target, *range);
             return;
         }
+        Some(Some(file)) if file != ctx.file && *queries::is_damaged(ctx.db, file) => {
+            let text = format!(
+                "`{target}` has syntax errors, so that calls of it can't be checked: mend them there first"
+            );
+            ctx.push(Finding::new("P348", *range, text));
+        }
         Some(Some(_)) => {}
         _ if kind == TargetKind::Unknown => {
             let text = format!(
