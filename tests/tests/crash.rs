@@ -532,6 +532,22 @@ fn killed_at_any_moment_while_time_passes() {
     all(cases, |kills| check_real(Manner::Files, kills));
 }
 
+/// The steps that only sessions with files and memory outside of the run have.
+#[test]
+fn ended_at_the_steps_of_sessions_while_time_passes() {
+    let parts = ["staging", "session", "archive", "memory", "segment", "value"];
+    let mut cases = Vec::new();
+    for (name, visits) in &reference(Manner::Files, EVERYTHING_MOCK).points {
+        if parts.iter().any(|part| name.split('.').next() == Some(part)) {
+            let step = if full() { 1 } else { *visits };
+            let visits = (1..=*visits).step_by(step);
+            cases.extend(visits.map(|visit| vec![Kill::Point(name.clone(), visit)]));
+        }
+    }
+    assert!(cases.len() > 15, "{cases:?}");
+    all(cases, |kills| check_real(Manner::Files, kills));
+}
+
 #[test]
 fn sessions_that_outlive_their_process_are_found_again() {
     let mut cases = signals(13, if full() { 60 } else { 4 }, 110);

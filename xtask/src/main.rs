@@ -5,6 +5,7 @@
 
 mod bench;
 mod corpus;
+mod crash;
 mod editors;
 mod fuzz;
 mod guide;
@@ -43,6 +44,8 @@ enum Task {
         /// The folder
         dir: std::path::PathBuf,
     },
+    /// End a run at every record, at every step of every write and at random moments, and resume it each time
+    Crash,
     /// Render the pages of tests/spec as the language guide in docs/guide
     Guide,
     /// Try texts and edits made at random on lexer, parser, checks, formatter, fixes and database
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Task::Editors(options) => editors::run(options),
         Task::Vsix => editors::package(),
         Task::Corpus { dir } => corpus::run(&dir),
+        Task::Crash => crash::run(),
         Task::Guide => guide::run(),
         Task::Fuzz(options) => fuzz::run(options),
         Task::Bench(options) => bench::run(options),

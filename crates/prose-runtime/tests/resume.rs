@@ -299,7 +299,13 @@ async fn check_every_kill(project: &Project, mock: &str, least: u64) {
     let (records, all) = answered(project, &whole.run_id);
     assert!(records > least, "{records} records, {whole:?}");
 
-    for stop in 2..=records {
+    // The whole of it is `cargo xtask crash` for, which ends processes; here a part is enough.
+    let step = if std::env::var("PROSE_CRASH").is_ok_and(|value| value == "full") {
+        1
+    } else {
+        5
+    };
+    for stop in (2..=records).step_by(step) {
         let (run_id, before) = killed_run(project, mock, stop).await;
         let (at_kill, known) = answered(project, &run_id);
         assert_eq!(at_kill, stop);

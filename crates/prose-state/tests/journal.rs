@@ -258,9 +258,14 @@ proptest! {
         for cut in 0..=bytes.len() {
             fs::write(&path, &bytes[..cut]).unwrap();
             let whole = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
-            let (journal, content) = Journal::open(&path, clock()).unwrap();
+            let content = read_journal(&path).unwrap();
             prop_assert_eq!(bodies(&content.records), &records[..whole]);
             prop_assert_eq!(content.torn.is_some(), content.intact < cut as u64);
+            // Each opening waits for the disk.
+            if cut % 16 != 0 {
+                continue;
+            }
+            let (journal, _) = Journal::open(&path, clock()).unwrap();
             prop_assert_eq!(fs::metadata(&path).unwrap().len(), content.intact);
             prop_assert_eq!(journal.len(), whole as u64);
         }
