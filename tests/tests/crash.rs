@@ -359,6 +359,23 @@ fn two_uninterrupted_runs_leave_the_same() {
     assert_left(&again.left, &virtual_reference().left, &[]);
     assert_eq!(again.records, virtual_reference().records);
     assert!(again.records > 200, "{}", again.records);
+    for file in [
+        ".prose/runs/RUN/agents/captain/memory.md",
+        ".prose/runs/RUN/agents/captain/captain-002.md",
+        ".prose/runs/RUN/agents/captain/archive/RUN/captain-005.md",
+        ".prose/runs/RUN/imports/local--helper/agents/aide/aide-001.md",
+        ".prose/agents/keeper/keeper-002.md",
+        "home/.prose/agents/friend/archive/RUN/friend-001.md",
+        "notes/clerk/clerk-002.md",
+        ".prose/runs/RUN/imports/local--helper/imports/local--deeper/state.md",
+        ".prose/runs/RUN/bindings/report__3.md",
+    ] {
+        assert!(
+            again.left.files.contains_key(file),
+            "{file}: {:#?}",
+            again.left.files.keys()
+        );
+    }
 }
 
 #[test]

@@ -282,6 +282,7 @@ impl AgentMemory {
     pub fn lock(&self) -> Result<MemoryLock> {
         let (path, file) = self.lock_file()?;
         file.lock().map_err(io("lock", path))?;
+        remove_temporaries(&self.dir);
         Ok(MemoryLock { _file: file })
     }
 

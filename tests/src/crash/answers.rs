@@ -177,7 +177,7 @@ impl State {
                 staging,
                 memory,
                 ..
-            } => self.session(task, label, *attempt, staging.as_deref(), memory.as_ref()),
+            } => self.session(task, label, *attempt, staging.as_deref(), memory.as_deref()),
             What::Judge { text, ask } => Answer::Decision(self.decide(text, ask)),
             What::Decode { text } => {
                 let rule = self
@@ -209,7 +209,7 @@ impl State {
         label: &str,
         attempt: u32,
         staging: Option<&str>,
-        memory: Option<&Option<String>>,
+        memory: Option<&str>,
     ) -> Answer {
         let rule = self.mock.sessions.iter().find(|rule| {
             rule.prompt.as_ref().is_none_or(|pattern| pattern.matches(task))
@@ -228,10 +228,8 @@ impl State {
             }
             _ => template.replace("{label}", label),
         };
-        let memory = memory.map(|earlier| {
-            let earlier = earlier.as_deref().unwrap_or("");
-            (format!("{earlier}- {label}: {text}\n"), format!("did {label}\n"))
-        });
+        let memory =
+            memory.map(|earlier| (format!("{earlier}- {label}: {text}\n"), format!("did {label}\n")));
         let delay_ms = rule.and_then(|rule| rule.delay_ms).unwrap_or(0);
         let Some(staging) = staging else {
             return Answer::Reply {

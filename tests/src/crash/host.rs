@@ -152,7 +152,10 @@ impl Client {
             label: session.request.label.clone(),
             attempt: session.request.attempt,
             staging: files.then(|| session.staging.display().to_string()),
-            memory: session.memory.as_ref().map(|memory| memory.text.clone()),
+            memory: session
+                .memory
+                .as_ref()
+                .map(|memory| memory.text.clone().unwrap_or_default()),
             again,
         }
     }

@@ -72,8 +72,8 @@ pub enum What {
         attempt: u32,
         /// Folder for results, when they are files.
         staging: Option<String>,
-        /// Memory so far, for an agent that has one.
-        memory: Option<Option<String>>,
+        /// Memory so far, for an agent that has one; empty at first.
+        memory: Option<String>,
         /// Whether this looks for a session that was asked before.
         again: bool,
     },
