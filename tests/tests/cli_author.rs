@@ -683,3 +683,41 @@ fn the_command_that_answers_can_be_pasted() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn examples_are_listed_printed_copied_and_run() {
+    let dir = workspace(&[]);
+    let root = dir.path();
+    let list = prose(root, &["examples"]);
+    assert!(list.code == 0 && list.stdout.contains("hello "), "{list:?}");
+    let one = prose(root, &["examples", "hello"]);
+    let on_disk = std::fs::read_to_string(prose_tests::root().join("examples/hello.prose")).unwrap();
+    assert_eq!(one.stdout, on_disk);
+    let ran = prose(root, &["examples", "hello", "--run"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let copied = prose(root, &["examples", "hello", "--copy", "new"]);
+    assert_eq!(copied.code, 0, "{copied:?}");
+    assert_eq!(
+        std::fs::read_to_string(root.join("new/hello.prose")).unwrap(),
+        on_disk
+    );
+    let again = prose(root, &["examples", "hello", "--copy", "new"]);
+    assert_eq!(again.code, 2, "what is there is not replaced: {again:?}");
+    let unknown = prose(root, &["examples", "helo"]);
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("hello"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    let dir = workspace(&[]);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = prose(dir.path(), &["completions", shell]);
+        assert!(
+            ran.code == 0 && ran.stdout.contains("dry-run"),
+            "{shell}: {ran:?}"
+        );
+    }
+}

@@ -38,6 +38,13 @@ pub enum Command {
         /// The code, as in `E007`
         code: String,
     },
+    /// List the example programs, or print, copy or run one
+    Examples(ExamplesArgs),
+    /// Print the completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Speak the language server protocol
     Lsp(LspArgs),
 }
@@ -156,6 +163,19 @@ pub struct ShowArgs {
     /// Write a page about it that any browser shows, and that needs no other file
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+}
+
+/// `prose examples`.
+#[derive(Debug, Args)]
+pub struct ExamplesArgs {
+    /// The example; without one they are listed
+    pub name: Option<String>,
+    /// Copy it with its mock file into a folder, the current one if none is named
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".", requires = "name")]
+    pub copy: Option<PathBuf>,
+    /// Run it with the answers of its mock file; no model is asked
+    #[arg(long, conflicts_with = "copy", requires = "name")]
+    pub run: bool,
 }
 
 /// Formats of `prose runs`.

@@ -28,6 +28,8 @@ pub fn prose() -> ExitCode {
         Command::Compile { file } => commands::compile::compile(&file),
         Command::Fmt(args) => commands::fmt::fmt(&args),
         Command::Explain { code } => commands::explain::explain(&code),
+        Command::Examples(args) => commands::examples::examples(&args),
+        Command::Completions { shell } => commands::completions(shell),
         Command::Lsp(args) => commands::lsp::lsp(&args),
     }
     .into()

@@ -140,7 +140,7 @@ pub fn history(dir: &RunDir) -> History {
         supplied: Vec::new(),
         resumed: Vec::new(),
         virtual_time: records.iter().any(|record| {
-            matches!(&record.body, RecordBody::Started { handle: Some(handle), .. } if due_of(handle).is_some())
+            matches!(&record.body, RecordBody::Started { handle: Some(handle), .. } if due_of(handle).is_some_and(|due| due > 0))
         }),
         end_ms: 0,
         problems,

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compile;
 mod dry_run;
+pub mod examples;
 pub mod explain;
 pub mod fmt;
 pub mod lsp;
@@ -43,6 +44,14 @@ impl From<Exit> for std::process::ExitCode {
             Exit::Server(code) => code,
         })
     }
+}
+
+/// Prints the completions for a shell.
+pub fn completions(shell: clap_complete::Shell) -> Exit {
+    use clap::CommandFactory as _;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut crate::args::Cli::command(), "prose", &mut script);
+    out(|stdout| stdout.write_all(&script))
 }
 
 /// Writes to stdout. A reader that has gone (`prose … | head`) is no error of ours.
