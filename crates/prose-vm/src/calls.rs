@@ -1,7 +1,7 @@
 //! Calls of blocks and programs: frames.
 
 use indexmap::IndexMap;
-use prose_model::{BindKind, End, ErrorKind, Event, FrameKind, Name, SessionSummary, Value};
+use prose_model::{BindKind, End, ErrorKind, Event, FrameKind, Name, Value};
 
 use crate::code::NodeId;
 use crate::events::below;
@@ -176,7 +176,7 @@ impl Machine {
             let statement = kind == FrameKind::Block && self.code.node(call).statement;
             outputs = frame.outputs;
             if let Some(caller) = self.scopes.frame_of_mut(s.cx.scope) {
-                append_history(&mut caller.history, frame.history);
+                caller.finished(frame.history);
                 if statement {
                     // The last resort of a caller that reads what the block has bound.
                     caller.residue.extend(frame.residue);
@@ -388,7 +388,7 @@ impl Machine {
             && let ScopeKind::Frame(frame) = closed.kind
             && let Some(caller) = self.scopes.frame_of_mut(s.cx.scope)
         {
-            append_history(&mut caller.history, frame.history);
+            caller.finished(frame.history);
         }
         let end = how.as_ref().err().map_or(End::Ok, Unwind::end);
         if let Some(frame) = state.id {
@@ -401,20 +401,14 @@ impl Machine {
             .programs
             .get(instance.program)
             .is_some_and(|p| !p.outputs.is_empty());
+        let outputs = instance.outputs.clone();
+        // Nothing of a call that is over is looked up by its instance any more.
+        self.free_instances.push(state.inner.instance);
         match how {
-            Ok(value) if !declares && instance.outputs.is_empty() => Control::Value(value),
-            Ok(_) => Control::Value(record_of(instance.outputs.clone())),
+            Ok(value) if !declares && outputs.is_empty() => Control::Value(value),
+            Ok(_) => Control::Value(record_of(outputs)),
             Err(Unwind::Return(value)) => Control::Value(value),
             Err(unwind) => Control::Unwind(unwind),
         }
-    }
-}
-
-/// Adds the sessions of a frame that ended to its caller's.
-fn append_history(to: &mut Vec<SessionSummary>, mut from: Vec<SessionSummary>) {
-    if to.is_empty() {
-        *to = from;
-    } else {
-        to.append(&mut from);
     }
 }

@@ -102,7 +102,7 @@ impl Machine {
             }
             return None;
         }
-        effects.sort_by_key(|id| self.effects.get_index_of(id));
+        effects.sort_by_key(|id| self.effects.get(id).map(|entry| entry.order));
         for effect in &effects {
             self.drop_effect(effect);
         }
@@ -113,6 +113,11 @@ impl Machine {
                 s.control = Control::Stopping(id.clone());
             }
         }
+        // A scope is needed until it is answered and all that it cancels is gone: till then its deadline may pass.
+        let (strands, pending) = (&self.strands, &self.effects);
+        self.cancel_scopes.retain(|id, scope| {
+            pending.contains_key(id) || scope.roots.iter().any(|root| strands.contains_key(root))
+        });
         self.cancel_scopes.insert(
             id.clone(),
             CancelScope {

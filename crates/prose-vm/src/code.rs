@@ -65,6 +65,8 @@ pub(crate) struct CNode {
     pub target: Option<Target>,
     /// Whether it stands as a statement.
     pub statement: bool,
+    /// Whether anything looks at its value: what a loop or join gives need not be kept otherwise.
+    pub used: bool,
 }
 
 /// A session's place in a binding.

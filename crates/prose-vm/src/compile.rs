@@ -30,6 +30,8 @@ struct Compiler {
     declared: IndexSet<Name>,
     /// Names bound so far in the current frame of the tree walk.
     binds: Vec<Name>,
+    /// Whether the value of the construct that is being compiled is used: then its bodies' last values are.
+    used: bool,
 }
 
 /// What the surroundings tell a node.
@@ -39,6 +41,7 @@ struct Around {
     target: Option<Target>,
     chained: bool,
     statement: bool,
+    used: bool,
 }
 
 impl Around {
@@ -47,6 +50,7 @@ impl Around {
         target: None,
         chained: false,
         statement: false,
+        used: true,
     };
     fn role(role: Role) -> Around {
         Around {
@@ -59,6 +63,7 @@ impl Around {
 impl Compiler {
     fn program(&mut self, program: &Program) -> CProgram {
         self.declared.clear();
+        self.used = true;
         let agents = program
             .agents
             .iter()
@@ -147,6 +152,7 @@ impl Compiler {
     /// Statements; `last` is the role of the last one.
     fn body(&mut self, nodes: &[Node], last: Role) -> Body {
         let end = nodes.len().saturating_sub(1);
+        let used = self.used;
         nodes
             .iter()
             .enumerate()
@@ -157,6 +163,7 @@ impl Compiler {
                     &Around {
                         role,
                         statement: true,
+                        used: i == end && used,
                         ..Around::PLAIN
                     },
                 )
@@ -272,6 +279,7 @@ impl Compiler {
             operands,
             target: around.target.clone(),
             statement: around.statement,
+            used: around.used,
         });
         id
     }
@@ -327,6 +335,13 @@ impl Compiler {
     }
 
     fn node(&mut self, node: &Node, around: &Around) -> NodeId {
+        let outer = std::mem::replace(&mut self.used, around.used);
+        let id = self.node_within(node, around);
+        self.used = outer;
+        id
+    }
+
+    fn node_within(&mut self, node: &Node, around: &Around) -> NodeId {
         let mut operands = Vec::new();
         let lifts = &mut operands;
         let op = match &node.op {
@@ -441,7 +456,10 @@ impl Compiler {
                     catch.name.iter().for_each(|name| self.declares(name));
                     (catch.name.clone(), self.body(&catch.body, Role::VALUE))
                 }),
-                finally: t.finally.as_ref().map(|body| self.body(body, Role::VALUE)),
+                finally: t.finally.as_ref().map(|body| {
+                    self.used = false;
+                    self.body(body, Role::VALUE)
+                }),
             },
             Op::Input(input) => {
                 self.binds(&input.name);
@@ -522,6 +540,7 @@ impl Compiler {
     }
 
     fn stage(&mut self, stage: &Stage, lifts: &mut Vec<NodeId>) -> CStage {
+        self.used = true;
         match stage {
             Stage::Map { item, body } => {
                 self.declares(item);
@@ -572,6 +591,7 @@ impl Compiler {
             node,
             &Around {
                 statement: true,
+                used: self.used,
                 ..Around::PLAIN
             },
         );

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use prose_model::{DecodeTarget, Value};
 
 use crate::MAX_NESTING;
-use crate::render::{json_to_value, plain};
+use crate::render::{json_to_value, json_to_values, plain};
 
 /// Reads `text` as `target`; none when the rules don't decide.
 ///
@@ -28,14 +28,14 @@ pub fn decode(text: &str, target: &DecodeTarget) -> Option<Value> {
 /// Markdown list.
 pub fn list(text: &str) -> Option<Vec<Value>> {
     match json_of(text) {
-        Some(serde_json::Value::Array(items)) => return Some(items.into_iter().map(json_to_value).collect()),
+        Some(serde_json::Value::Array(items)) => return Some(json_to_values(items)),
         Some(serde_json::Value::Object(members)) => {
             let mut arrays = members.into_iter().filter_map(|(_, value)| match value {
                 serde_json::Value::Array(items) => Some(items),
                 _ => None,
             });
             return match (arrays.next(), arrays.next()) {
-                (Some(items), None) => Some(items.into_iter().map(json_to_value).collect()),
+                (Some(items), None) => Some(json_to_values(items)),
                 _ => None,
             };
         }

@@ -37,9 +37,11 @@ impl Machine {
             .effects
             .values()
             .filter(|entry| entry.state == EntryState::Pending);
-        pending
+        let mut pending: Vec<Issued> = pending
             .filter_map(|entry| entry.issued.as_deref().cloned())
-            .collect()
+            .collect();
+        pending.sort_by_key(|issued| issued.order);
+        pending
     }
 
     /// Names visible where a pending effect was issued, nearest first; none when it is not pending.

@@ -127,6 +127,12 @@ impl Machine {
         {
             state.no_progress |= verdict.decision == Decision::NoProgress;
             state.verdicts.push((node, verdict.clone()));
+            let own = state.verdicts.iter().filter(|(n, _)| *n == node).count();
+            if own > crate::VERDICTS_TOLD
+                && let Some(oldest) = state.verdicts.iter().position(|(n, _)| *n == node)
+            {
+                state.verdicts.remove(oldest);
+            }
         }
         Control::Value(match (verdict.decision, role.kind) {
             (Decision::Yes, _) => Value::Bool(true),
@@ -265,7 +271,7 @@ impl Machine {
         s.push(What::Input {
             node,
             prompt: text,
-            options: Vec::new(),
+            options: None,
         });
         Ok(Control::Effect(effect))
     }
@@ -294,7 +300,7 @@ impl Machine {
         s.push(What::Input {
             node,
             prompt,
-            options,
+            options: Some(options),
         });
         Control::Effect(effect)
     }
@@ -303,7 +309,7 @@ impl Machine {
         &mut self,
         s: &mut Strand,
         node: NodeId,
-        (prompt, options): (Text, Vec<String>),
+        (prompt, options): (Text, Option<Vec<String>>),
         id: &EffectId,
         outcome: Outcome,
     ) -> Control {
@@ -311,8 +317,7 @@ impl Machine {
         let COp::Input { name, .. } = &code.node(node).op else {
             return self.broken(node);
         };
-        let of_judge = self.effects.get(id).is_some_and(|entry| entry.kind == "judge");
-        if of_judge {
+        let Some(options) = options else {
             let (prompt, options) = match self.verdict(node, id, outcome) {
                 Ok(Verdict {
                     decision: Decision::Question { prompt, options },
@@ -325,7 +330,7 @@ impl Machine {
                 }
             };
             return self.ask_person(s, node, prompt, options);
-        }
+        };
         let effect = id.clone();
         match outcome {
             Outcome::Input { value } => {

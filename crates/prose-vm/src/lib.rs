@@ -53,5 +53,9 @@ pub const MAX_ITEMS: usize = 1_000_000;
 /// Bytes of a text above which an insertion into what a model or a person reads is a line about it (language.md,
 /// "Values").
 pub const INSERT_LIMIT: u64 = 32 << 10;
+/// How many of the latest finished sessions the judge is told of.
+pub const SESSIONS_TOLD: usize = 100;
+/// How many of its latest verdicts a loop's test is told.
+pub const VERDICTS_TOLD: usize = 20;
 /// Bytes of inline text that the program builds.
 pub const MAX_TEXT: usize = 16 << 20;

@@ -46,7 +46,9 @@ impl Machine {
         let node = state.node;
         if let Some(done) = state.next.checked_sub(1) {
             self.part_finished(s, node, done, End::Ok);
-            state.values.push(value);
+            if self.code.node(node).used {
+                state.values.push(value);
+            }
         }
         let i = state.next;
         if i >= state.count {
@@ -219,7 +221,9 @@ impl Machine {
             return self.loop_body(s, state, index.as_ref(), body);
         }
         self.part_finished(s, state.node, state.iteration, End::Ok);
-        state.values.push(value);
+        if code.node(state.node).used {
+            state.values.push(value);
+        }
         state.iteration += 1;
         self.next_iteration(s, state)
     }

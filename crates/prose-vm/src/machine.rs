@@ -1,6 +1,7 @@
 //! The machine's state and its step.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -22,10 +23,15 @@ pub struct Machine {
     pub(crate) code: Arc<Code>,
     pub(crate) scopes: Scopes,
     pub(crate) instances: Vec<Instance>,
+    /// Those of calls that are over.
+    pub(crate) free_instances: Vec<u32>,
     pub(crate) strands: BTreeMap<StrandId, Strand>,
     ready: VecDeque<StrandId>,
     mailbox: VecDeque<Incoming>,
+    /// Effects that were neither answered nor cancelled, or whose answer was not delivered yet.
     pub(crate) effects: IndexMap<EffectId, Entry>,
+    /// What is left of all others.
+    past: HashMap<u64, Past>,
     pub(crate) cancel_scopes: IndexMap<EffectId, CancelScope>,
     out_effects: Vec<Issued>,
     pub(crate) out_events: Vec<MachineEvent>,
@@ -65,6 +71,7 @@ pub(crate) struct Instance {
 pub(crate) struct Entry {
     pub state: EntryState,
     pub kind: &'static str,
+    pub order: u64,
     /// The strand that waits for it; none for a cancel scope.
     pub owner: Option<StrandId>,
     /// Kept while it is pending.
@@ -76,9 +83,20 @@ pub(crate) enum EntryState {
     Pending,
     /// Answered; the answer waits in the mailbox.
     Answered,
+}
+
+/// How an effect ended. A long run has many, so that only a hash of each id is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Past {
     Done,
-    /// Cancelled; an answer is ignored, and a second one is too.
+    /// An answer is ignored, and a second one is too.
     Cancelled,
+}
+
+fn hash(id: &EffectId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A cancel scope that was issued.
@@ -108,10 +126,12 @@ impl Machine {
             code,
             scopes: Scopes::default(),
             instances: Vec::new(),
+            free_instances: Vec::new(),
             strands: BTreeMap::new(),
             ready: VecDeque::new(),
             mailbox: VecDeque::new(),
             effects: IndexMap::new(),
+            past: HashMap::new(),
             cancel_scopes: IndexMap::new(),
             out_effects: Vec::new(),
             out_events: Vec::new(),
@@ -189,10 +209,13 @@ impl Machine {
     /// # Errors
     /// When the id is unknown or was answered before, or the outcome can't answer this kind of effect.
     pub fn resolve(&mut self, id: &EffectId, outcome: Outcome) -> Result<(), ResolveError> {
-        let entry = self
-            .effects
-            .get_mut(id)
-            .ok_or_else(|| ResolveError::Unknown(id.clone()))?;
+        let Some(entry) = self.effects.get_mut(id) else {
+            return match self.past.get(&hash(id)) {
+                None => Err(ResolveError::Unknown(id.clone())),
+                Some(Past::Cancelled) => Ok(()),
+                Some(Past::Done) => Err(ResolveError::AlreadyResolved(id.clone())),
+            };
+        };
         let fits = matches!(
             (entry.kind, &outcome),
             ("session", Outcome::Session(_))
@@ -204,8 +227,7 @@ impl Machine {
                 | (_, Outcome::Failed(_))
         );
         match entry.state {
-            EntryState::Cancelled => return Ok(()),
-            EntryState::Answered | EntryState::Done => return Err(ResolveError::AlreadyResolved(id.clone())),
+            EntryState::Answered => return Err(ResolveError::AlreadyResolved(id.clone())),
             EntryState::Pending if !fits => {
                 let outcome = outcome_kind(&outcome);
                 return Err(ResolveError::WrongKind {
@@ -251,7 +273,7 @@ impl Machine {
         path: Vec<String>,
         supplied: IndexMap<String, Value>,
     ) -> u32 {
-        self.instances.push(Instance {
+        let instance = Instance {
             program,
             callers,
             path,
@@ -259,7 +281,12 @@ impl Machine {
             supplied,
             outputs: IndexMap::new(),
             calls: IndexMap::new(),
-        });
+        };
+        if let Some(id) = self.free_instances.pop() {
+            self.instances[id as usize] = instance;
+            return id;
+        }
+        self.instances.push(instance);
         (self.instances.len() - 1) as u32
     }
 
@@ -383,7 +410,7 @@ impl Machine {
     ) -> EffectId {
         let mut unique = id.clone();
         let mut ordinal = 1;
-        while self.effects.contains_key(&unique) {
+        while self.effects.contains_key(&unique) || self.past.contains_key(&hash(&unique)) {
             ordinal += 1;
             unique = format!("{id}#{ordinal}").into();
         }
@@ -400,6 +427,7 @@ impl Machine {
         let entry = Entry {
             state: EntryState::Pending,
             kind: effect_kind(&issued.effect),
+            order: issued.order,
             owner,
             issued: Some(Box::new(issued.clone())),
         };
@@ -409,19 +437,26 @@ impl Machine {
         unique
     }
 
+    /// Takes an effect out of those that are open.
+    fn forget(&mut self, id: &EffectId, how: Past) -> Option<Entry> {
+        let entry = self.effects.swap_remove(id)?;
+        self.past.insert(hash(id), how);
+        // Ten thousand at once are rare; their room is given back when few are left.
+        if self.effects.capacity() > 64 && self.effects.len() < self.effects.capacity() / 4 {
+            self.effects.shrink_to(self.effects.len() * 2);
+        }
+        Some(entry)
+    }
+
     fn deliver(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Cancel => self.cancel_run(),
             Incoming::Deadline(scope) => self.deadline_passed(&scope),
             Incoming::Outcome(id, outcome) => {
-                let Some(entry) = self.effects.get_mut(&id) else {
+                // One that was cancelled meanwhile is gone.
+                let Some(entry) = self.forget(&id, Past::Done) else {
                     return;
                 };
-                if entry.state != EntryState::Answered {
-                    return;
-                }
-                entry.state = EntryState::Done;
-                entry.issued = None;
                 match entry.owner {
                     None => {
                         self.open_scopes -= 1;
@@ -551,11 +586,9 @@ impl Machine {
     /// Marks an effect as cancelled and ends its event. An answer that is in the mailbox but was not delivered yet comes
     /// too late as well: whether it was handed in before or after this step makes no difference.
     pub(crate) fn drop_effect(&mut self, id: &EffectId) {
-        let Some(entry) = self.effects.get_mut(id) else {
+        let Some(entry) = self.forget(id, Past::Cancelled) else {
             return;
         };
-        entry.state = EntryState::Cancelled;
-        entry.issued = None;
         let effect = id.clone();
         let end = End::Cancelled;
         let event = match entry.kind {

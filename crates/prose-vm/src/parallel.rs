@@ -147,7 +147,7 @@ impl Machine {
         let waiting = || Child {
             strand: None,
             state: ChildState::Waiting,
-            bound: Vec::new(),
+            bound: Box::default(),
         };
         let mut join = Join {
             node,
@@ -327,11 +327,15 @@ impl Machine {
         }
         join.running -= 1;
         let mut left = None;
+        let used =
+            self.code.node(join.node).used || !matches!(join.kind, JoinKind::Branches | JoinKind::Iterations);
         let child = &mut join.children[index];
-        child.bound = bound;
+        if !in_own_frame(join.kind) {
+            child.bound = bound.into();
+        }
         child.strand = None;
         child.state = match how {
-            Ok(value) => ChildState::Ok(value),
+            Ok(value) => ChildState::Ok(if used { value } else { Value::Null }),
             Err(Unwind::Error(error)) => ChildState::Failed(error),
             Err(unwind) => {
                 left = Some(unwind);

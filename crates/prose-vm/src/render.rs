@@ -21,13 +21,21 @@ pub fn json_to_value(json: serde_json::Value) -> Value {
         serde_json::Value::Bool(b) => Value::Bool(b),
         serde_json::Value::Number(n) => n.as_f64().map_or(Value::Null, Value::Number),
         serde_json::Value::String(s) => Value::text(s),
-        serde_json::Value::Array(items) => Value::list(items.into_iter().map(json_to_value).collect()),
+        serde_json::Value::Array(items) => Value::list(json_to_values(items)),
         serde_json::Value::Object(members) => Value::record(
             members
                 .into_iter()
                 .map(|(key, value)| (key, json_to_value(value))),
         ),
     }
+}
+
+/// JSON values as values of the language.
+pub(crate) fn json_to_values(items: Vec<serde_json::Value>) -> Vec<Value> {
+    let mut values: Vec<Value> = items.into_iter().map(json_to_value).collect();
+    // The vector may be that of the JSON, whose items are larger.
+    values.shrink_to_fit();
+    values
 }
 
 /// A value of the language as JSON. `content` gives the text behind a reference; where it gives none the whole answer

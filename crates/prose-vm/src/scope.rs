@@ -59,6 +59,15 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// Notes sessions that finished. Only the latest are ever told; more are kept for a while, so that forgetting costs
+    /// little.
+    pub fn finished(&mut self, sessions: impl IntoIterator<Item = SessionSummary>) {
+        self.history.extend(sessions);
+        let over = self.history.len().saturating_sub(crate::SESSIONS_TOLD);
+        if over > crate::SESSIONS_TOLD {
+            self.history.drain(..over);
+        }
+    }
     /// Whether look-up ends here.
     pub fn is_boundary(&self) -> bool {
         matches!(self.kind, None | Some(FrameKind::Program))
@@ -76,17 +85,18 @@ impl Frame {
 /// All open frames and layers.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
-    open: Vec<Option<Scope>>,
+    /// Boxed, so that the many that were open once leave little behind.
+    open: Vec<Option<Box<Scope>>>,
     free: Vec<ScopeId>,
 }
 
 impl Scopes {
     pub fn open(&mut self, scope: Scope) -> ScopeId {
         if let Some(id) = self.free.pop() {
-            self.open[id as usize] = Some(scope);
+            self.open[id as usize] = Some(Box::new(scope));
             return id;
         }
-        self.open.push(Some(scope));
+        self.open.push(Some(Box::new(scope)));
         (self.open.len() - 1) as ScopeId
     }
 
@@ -111,15 +121,15 @@ impl Scopes {
         if scope.is_some() {
             self.free.push(id);
         }
-        scope
+        scope.map(|scope| *scope)
     }
 
     pub fn get(&self, id: ScopeId) -> Option<&Scope> {
-        self.open.get(id as usize)?.as_ref()
+        self.open.get(id as usize)?.as_deref()
     }
 
     pub fn get_mut(&mut self, id: ScopeId) -> Option<&mut Scope> {
-        self.open.get_mut(id as usize)?.as_mut()
+        self.open.get_mut(id as usize)?.as_deref_mut()
     }
 
     /// The scope and those below it, up to and with the program boundary.
@@ -244,9 +254,12 @@ impl Scopes {
             })
             .collect();
         frames.reverse();
+        let count: usize = frames.iter().map(|frame| frame.history.len()).sum();
         frames
             .iter()
-            .flat_map(|frame| frame.history.iter().cloned())
+            .flat_map(|frame| frame.history.iter())
+            .skip(count.saturating_sub(crate::SESSIONS_TOLD))
+            .cloned()
             .collect()
     }
 

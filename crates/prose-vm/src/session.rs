@@ -223,10 +223,10 @@ impl Machine {
             usage,
         });
         if let Some(frame) = self.scopes.frame_of_mut(s.cx.scope) {
-            frame.history.push(SessionSummary {
+            frame.finished([SessionSummary {
                 label: state.request.label,
                 summary,
-            });
+            }]);
         }
         let BindingTarget { binding, source, .. } = state.request.binding;
         s.last_binding = Some(binding.clone());

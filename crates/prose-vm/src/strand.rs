@@ -113,8 +113,8 @@ pub(crate) enum What {
     Input {
         node: NodeId,
         prompt: prose_model::Text,
-        /// What was offered to the person.
-        options: Vec<String>,
+        /// What was offered to the person; none while the judge is asked how to ask.
+        options: Option<Vec<String>>,
     },
     /// A block, iteration or item frame.
     Frame(Box<FrameState>),
@@ -317,7 +317,7 @@ pub(crate) enum JoinKind {
 pub(crate) struct Child {
     pub strand: Option<StrandId>,
     pub state: ChildState,
-    pub bound: Vec<Name>,
+    pub bound: Box<[Name]>,
 }
 
 #[derive(Debug)]
