@@ -3,6 +3,7 @@
 
 pub mod record;
 pub mod report;
+pub mod shape;
 
 use std::sync::Arc;
 

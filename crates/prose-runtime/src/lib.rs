@@ -61,9 +61,10 @@ pub mod backends {
 /// Runs on disk as front ends need them.
 pub mod runs {
     pub use crate::history::record::{Recording, record};
-    pub use crate::history::report::{
+    pub use crate::history::report::state_word;
+    pub use crate::history::shape::{
         Attempt, BindingLine, ErrorLine, Flow, InputLine, Line, LineKind, LineState, RunReport, Shown,
-        VerdictLine, state_word,
+        VerdictLine,
     };
     pub use crate::history::{History, Location, PastEffect, PastEvent, history, location, now_ms};
     pub use prose_state::{

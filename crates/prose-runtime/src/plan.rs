@@ -3,6 +3,7 @@
 
 mod count;
 mod known;
+mod width;
 
 use std::collections::HashSet;
 
