@@ -5,6 +5,7 @@
 pub mod crash;
 pub mod lowered;
 pub mod lsp;
+pub mod schema;
 pub mod spec;
 
 use std::path::{Path, PathBuf};

@@ -59,6 +59,9 @@ pub struct PromptParts {
     pub segment: u32,
     /// Whether the backend takes skills by itself.
     pub skills_handled: bool,
+    /// Whether context is kept short because there are no files to refer to: up to 2,000 characters as they are, up to
+    /// 8,000 by their key points, longer ones by the essentials.
+    pub in_context: bool,
 }
 
 /// Renders the text for a session.
@@ -171,7 +174,7 @@ fn context(
         let (text, size) = match (&item.memory_of, memory) {
             (Some(_), Some(text)) => (text.clone(), text.len() as u64),
             (Some(_), None) => (String::new(), 0),
-            (None, _) => match large_text(&item.value) {
+            (None, _) => match large_text(&item.value).filter(|_| !parts.in_context) {
                 Some((summary, size)) => (summary, size),
                 None => {
                     let text = plain_text(&item.value, content)?;
@@ -180,7 +183,8 @@ fn context(
                 }
             },
         };
-        if size > CONTEXT_LIMIT {
+        let text = if parts.in_context { shortened(&text) } else { text };
+        if size > CONTEXT_LIMIT && !parts.in_context {
             let place = file.map_or_else(String::new, |path| format!("; whole text: {}", path.display()));
             let _ = write!(
                 user,
@@ -195,6 +199,52 @@ fn context(
         }
     }
     Ok(())
+}
+
+/// Longest context value, in characters, that is passed whole where state is kept in context.
+const WHOLE: usize = 2_000;
+/// Longest one of which the key points are passed.
+const KEY_POINTS: usize = 8_000;
+/// How long the essentials of a longer one are.
+const ESSENTIALS: usize = 1_000;
+
+/// A text as it is passed where state is kept in context: the beginnings of its paragraphs, headings and list entries, as
+/// many as there is room for, and how long the whole is.
+fn shortened(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= WHOLE {
+        return text.to_owned();
+    }
+    let (room, what) = if count <= KEY_POINTS {
+        (WHOLE, "key points")
+    } else {
+        (ESSENTIALS, "essentials")
+    };
+    let mut short = String::new();
+    let mut left = room;
+    let mut before_blank = true;
+    for line in text.lines().map(str::trim_end) {
+        let trimmed = line.trim_start();
+        let begins = before_blank || trimmed.starts_with(['#', '-', '*', '+', '|']) || {
+            let digits = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+            digits.len() < trimmed.len() && digits.starts_with(['.', ')'])
+        };
+        before_blank = trimmed.is_empty();
+        if !begins || trimmed.is_empty() {
+            continue;
+        }
+        // The first sentence says most.
+        let end = trimmed.find(". ").map_or(trimmed.len(), |at| at + 1);
+        let piece: String = trimmed[..end].chars().take(left.min(300)).collect();
+        left = left.saturating_sub(piece.chars().count() + 1);
+        short.push_str(&piece);
+        short.push('\n');
+        if left == 0 {
+            break;
+        }
+    }
+    short.push_str(&format!("(the {what} of {count} characters)"));
+    short
 }
 
 /// Summary and size of a text too long for a prompt, known without reading it.

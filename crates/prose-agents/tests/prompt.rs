@@ -76,6 +76,7 @@ fn parts() -> PromptParts {
         context_memory: Vec::new(),
         segment: 2,
         skills_handled: false,
+        in_context: false,
     }
 }
 
@@ -212,4 +213,43 @@ fn the_confirmation_gives_the_summary() {
     );
     assert_eq!(confirmation_summary("**Summary:** All fine"), Some("All fine"));
     assert_eq!(confirmation_summary("done"), None);
+}
+
+#[test]
+fn in_context_state_passes_long_values_in_short() {
+    let given = |text: &str| {
+        let mut request = request();
+        request.context = vec![prose_model::ContextItem {
+            label: "notes".into(),
+            value: prose_model::Value::text(text),
+            binding: None,
+            memory_of: None,
+        }];
+        let parts = PromptParts {
+            in_context: true,
+            ..parts()
+        };
+        let prompt = render(&request, Delivery::Plain, &parts, &InlineContent).unwrap();
+        prompt.user.split_once("## notes\n\n").unwrap().1.to_owned()
+    };
+    let whole = "word ".repeat(399);
+    assert!(given(&whole).starts_with(whole.trim_end()));
+    let paragraph = format!(
+        "# Heading\n\nThe point is this. {}\n- an entry\n\n",
+        "and more of it ".repeat(30)
+    );
+    let points = given(&paragraph.repeat(6));
+    assert!(
+        points.contains("# Heading\nThe point is this.\n- an entry\n"),
+        "{points}"
+    );
+    assert!(points.contains("(the key points of "), "{points}");
+    assert!(points.chars().count() < 2_500);
+    let essentials = given(&paragraph.repeat(60));
+    assert!(essentials.contains("(the essentials of "), "{essentials}");
+    assert!(
+        essentials.chars().count() < 1_500,
+        "{}",
+        essentials.chars().count()
+    );
 }

@@ -46,6 +46,22 @@ pub fn cpu(process: u32) -> Duration {
     Duration::from_nanos(threads.flatten().filter_map(nanos).sum())
 }
 
+/// The CPU time that this process took, with threads that are over; to a hundredth of a second.
+pub fn cpu_with_ended_threads() -> Duration {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold anything; two numbers behind it are the time outside and inside the system.
+    let fields = text
+        .rsplit_once(')')
+        .map_or("", |(_, rest)| rest)
+        .split_whitespace();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|it| it.parse::<u64>().ok())
+        .sum();
+    Duration::from_millis(ticks * 10)
+}
+
 /// The value of a line `NAME : VALUE`.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;

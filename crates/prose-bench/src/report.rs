@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::keystrokes::Outcome;
+use crate::runs::RunOutcome;
 
 /// Between these lines of the page stands what was measured.
 const BEGIN: &str = "<!-- measured: written by `cargo xtask bench` -->";
@@ -124,6 +125,27 @@ pub fn memory(outcomes: &[Outcome]) -> String {
             it.edits,
             mib(after),
             each(after),
+        );
+    }
+    out
+}
+
+/// Whole runs as a table.
+pub fn runs(outcomes: &[RunOutcome]) -> String {
+    let mut out = String::from("| run | time | CPU | CPU each | more memory |\n|---|---|---|---|---|\n");
+    for it in outcomes {
+        let each = it.cpu.as_secs_f64() * 1e6 / it.count.max(1) as f64;
+        let each = match it.count {
+            0 | 1 => "–".to_owned(),
+            _ => format!("{each:.1} µs"),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {:.2} s | {:.2} s | {each} | {:.1} MiB |",
+            it.what,
+            it.wall.as_secs_f64(),
+            it.cpu.as_secs_f64(),
+            it.grown as f64 / 1024.0 / 1024.0,
         );
     }
     out

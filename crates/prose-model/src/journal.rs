@@ -172,6 +172,23 @@ pub struct Header {
     pub options: RunOptions,
 }
 
+/// Where a run's state is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StateIn {
+    /// In the run directory.
+    #[default]
+    Files,
+    /// In the memory of the process: nothing is written, nothing can be resumed.
+    Memory,
+}
+
+impl StateIn {
+    fn is_files(&self) -> bool {
+        *self == StateIn::Files
+    }
+}
+
 /// Options of a run that its meaning rests on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunOptions {
@@ -183,6 +200,9 @@ pub struct RunOptions {
     /// Text of the mock file, so that a resumed run gives the same answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock_text: Option<String>,
+    /// Where the run's state is.
+    #[serde(default, skip_serializing_if = "StateIn::is_files")]
+    pub state: StateIn,
     /// At most so many sessions at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u32>,

@@ -7,16 +7,24 @@ use schemars::schema_for;
 
 macro_rules! snapshot {
     ($name:ident, $ty:ty) => {
+        snapshot!($name, $ty, concat!("schemas/", stringify!($name), ".json"));
+    };
+    ($name:ident, $ty:ty, $file:expr) => {
         #[test]
         fn $name() {
             let schema = serde_json::to_string_pretty(&schema_for!($ty)).unwrap() + "\n";
-            expect_file![concat!("schemas/", stringify!($name), ".json")].assert_eq(&schema);
+            expect_file![$file].assert_eq(&schema);
         }
     };
 }
 
 snapshot!(bundle, prose_model::Bundle);
-snapshot!(run_event, prose_model::RunEvent);
+// Published with the documentation: who reads `prose run --json` may rest on it.
+snapshot!(
+    run_event,
+    prose_model::RunEvent,
+    "../../../docs/schemas/run-event.json"
+);
 snapshot!(journal_record, prose_model::JournalRecord);
 snapshot!(issued, prose_model::Issued);
 

@@ -136,7 +136,7 @@ impl Driver {
                     .roots
                     .locate(&self.run.dir, &memory.program, memory)
                     .map_err(state)?;
-                let text = place.read().map_err(state)?;
+                let text = self.recall(&place).map_err(state)?;
                 return Ok(Decoded::Memory(text.map_or(Value::Null, Value::text)));
             }
             _ => {}

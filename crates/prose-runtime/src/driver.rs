@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
 use prose_model::{
     CancelWhat, Decision, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome,
-    ProcessId, RecordBody, RunOptions, RunStatus, Usage, Value,
+    ProcessId, RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
 };
 use prose_state::{MemoryRoots, Run, snippet};
 use prose_vm::{Completion, Machine, StepState};
@@ -64,6 +64,8 @@ pub(crate) struct Driver {
     pub(crate) questions: Arc<Questions>,
     /// Values for inputs, supplied to a resume.
     pub(crate) supplied: IndexMap<Name, Value>,
+    /// What agents remember, and how many segments they have, where state is in memory.
+    pub(crate) remembered: HashMap<PathBuf, (Option<String>, u32)>,
     pub(crate) memo: HashMap<(Digest, String), Value>,
     /// What all outcomes so far have cost, and what ended without one.
     pub(crate) usage: Usage,
@@ -138,7 +140,7 @@ impl Driver {
         questions: Arc<Questions>,
         asking: bool,
     ) -> Driver {
-        let capabilities = backend.sessions.capabilities();
+        let mut capabilities = backend.sessions.capabilities();
         let limits = &setup.limits;
         let default = match capabilities.delivery {
             prose_agents::Delivery::Files => limits.parallel_files,
@@ -146,6 +148,10 @@ impl Driver {
         };
         let parallel = setup.options.max_parallel.map_or(default, |n| n as usize);
         let budget = Budget::of(&setup.options);
+        if setup.options.state == StateIn::Memory {
+            // There are no files to refer to: context is passed as text, and the reply is the result.
+            capabilities.delivery = prose_agents::Delivery::Plain;
+        }
         Driver {
             machine: Machine::start(run.bundle.clone(), run.header.inputs.clone()),
             content: StoreContent(run.values.clone()),
@@ -167,6 +173,7 @@ impl Driver {
             deadlines: HashSet::new(),
             questions,
             supplied: IndexMap::new(),
+            remembered: HashMap::new(),
             memo: HashMap::new(),
             usage: Usage::default(),
             budget,
@@ -251,11 +258,17 @@ impl Driver {
         };
         Some(ErrorValue {
             kind: ErrorKind::Budget,
-            message: format!(
-                "{}; to go on with a larger one: prose resume {} {limit}",
-                self.budget.message(&self.usage),
-                self.run.id()
-            ),
+            message: match self.setup.options.state {
+                StateIn::Files => format!(
+                    "{}; to go on with a larger one: prose resume {} {limit}",
+                    self.budget.message(&self.usage),
+                    self.run.id()
+                ),
+                StateIn::Memory => format!(
+                    "{}; its state was in context, so that it can't go on: start it again with a larger one: {limit}",
+                    self.budget.message(&self.usage)
+                ),
+            },
             statement: self
                 .open
                 .get(first)
@@ -745,7 +758,10 @@ impl Driver {
             status,
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled
         );
-        if over && let Err(error) = self.run.dir.clear_staging() {
+        if over
+            && self.setup.options.state == StateIn::Files
+            && let Err(error) = self.run.dir.clear_staging()
+        {
             tracing::warn!(%error, "staging not cleared");
         }
         Ok(RunResult {

@@ -1,13 +1,14 @@
 //! Starting and resuming runs, and the handle on one.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 use prose_agents::{Backend, BackendSettings, MockSource, Registry};
-use prose_model::{Bundle, EffectId, Event, Header, RecordBody, RunId, RunStatus, Value};
+use prose_model::{Bundle, EffectId, Event, Header, RecordBody, RunId, RunStatus, StateIn, Value};
 use prose_state::{
     Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, read_journal,
 };
@@ -188,6 +189,9 @@ impl Engine {
             overrides,
             attach,
         } = request;
+        if nowhere().contains(&run_id) {
+            return Err(RunError::NotKept { run: run_id });
+        }
         let origin = Origin::Resume {
             run_id,
             inputs,
@@ -238,6 +242,12 @@ impl Engine {
     }
 }
 
+/// The runs of this process whose state is in memory only: nobody can find them on disk, and a resume says why.
+fn nowhere() -> MutexGuard<'static, BTreeSet<RunId>> {
+    static RUNS: Mutex<BTreeSet<RunId>> = Mutex::new(BTreeSet::new());
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Where a run comes from.
 enum Origin {
     New {
@@ -265,7 +275,16 @@ fn run_thread(
     let resumed = matches!(origin, Origin::Resume { .. });
     let (run, recovered, backend, inputs, overrides) = match origin {
         Origin::New { new, backend } => {
-            let run = Run::create(&config.project_root, *new, config.clock.clone(), &*config.ids)?;
+            let run = match new.options.state {
+                StateIn::Files => {
+                    Run::create(&config.project_root, *new, config.clock.clone(), &*config.ids)?
+                }
+                StateIn::Memory => {
+                    let run = Run::in_memory(*new, config.clock.clone(), &*config.ids)?;
+                    nowhere().insert(run.id().clone());
+                    run
+                }
+            };
             (run, None, backend, IndexMap::new(), Overrides::default())
         }
         Origin::Resume {
@@ -300,7 +319,10 @@ fn run_thread(
         bus: bus.clone(),
         questions: questions.clone(),
     };
-    let events = bus.subscribe(Backlog::Spilled(IN_MEMORY));
+    let events = bus.subscribe(match run.header.options.state {
+        StateIn::Files => Backlog::Spilled(IN_MEMORY),
+        StateIn::Memory => Backlog::Unlimited,
+    });
     let signals = [
         attach
             .cancel
@@ -545,6 +567,11 @@ impl RunControl {
     /// The machine's events behind `after_seq`, or from the first, out of the journal: for an observer whose stream has a
     /// gap, or that came late.
     pub fn catch_up(&self, after_seq: Option<u64>) -> Result<CatchUp, RunError> {
+        if nowhere().contains(&self.run_id) {
+            return Err(RunError::NotKept {
+                run: self.run_id.clone(),
+            });
+        }
         CatchUp::new(&RunDir::at(&self.dir)?, after_seq)
     }
 

@@ -23,6 +23,7 @@ mod engine;
 mod history;
 mod kept;
 mod log;
+mod narration;
 mod nesting;
 mod no_backend;
 mod open;

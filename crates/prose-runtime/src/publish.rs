@@ -7,11 +7,12 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use prose_model::{
     BindKind, BindingRef, Bundle, Digest, EVENT_VERSION, Event, MachineEvent, Order, RunEvent, RunId,
-    SourceRange, TextPart, Value,
+    SourceRange, StateIn, TextPart, Value,
 };
 use prose_state::{Bindings, Clock, RunDir, StateProjection, format_millis, parse_ms, snippet};
 
 use crate::bus::Bus;
+use crate::narration::Narrator;
 use crate::timer::Timer;
 
 /// `state.md` is written at most so often while the run goes on (interfaces.md, "Run directory").
@@ -40,6 +41,8 @@ pub(crate) struct Publisher {
     held: IndexMap<BindingRef, (BindKind, SourceRange, Value)>,
     /// What the files of bindings hold that are references to stored content.
     written: HashMap<BindingRef, Digest>,
+    /// Where state is in memory: what is said instead of what is written.
+    narrator: Option<Narrator>,
     /// The last time, in milliseconds, and how it is written.
     stamp: (i64, String),
 }
@@ -72,6 +75,7 @@ impl Publisher {
             replay_ts: None,
             held: IndexMap::new(),
             written: HashMap::new(),
+            narrator: (run.header.options.state == StateIn::Memory).then(Narrator::default),
             stamp: (i64::MIN, String::new()),
         }
     }
@@ -116,18 +120,41 @@ impl Publisher {
             ..
         } = &event.event
         {
-            if kind.file_kind().is_some() {
+            if kind.file_kind().is_some() && self.narrator.is_none() {
                 self.held.insert(binding.clone(), (*kind, *source, value.clone()));
             }
             if self.held.len() >= HELD_LIMIT && self.replay_ts.is_none() {
                 self.write_held();
             }
         }
+        let lines = self
+            .narrator
+            .as_mut()
+            .map(|narrator| narrator.lines(&event.event));
         self.publish(Order::Machine { seq: event.seq }, event.event);
+        self.narrate(lines);
     }
 
     /// An event in between.
     pub(crate) fn stream(&mut self, event: Event) {
+        let lines = self.narrator.as_mut().map(|narrator| narrator.lines(&event));
+        let begins = matches!(event, Event::RunStarted { .. });
+        if begins {
+            self.stream_one(event);
+            self.narrate(lines);
+        } else {
+            self.narrate(lines);
+            self.stream_one(event);
+        }
+    }
+
+    fn narrate(&mut self, lines: Option<Vec<String>>) {
+        for line in lines.into_iter().flatten() {
+            self.stream_one(Event::Narration { line });
+        }
+    }
+
+    fn stream_one(&mut self, event: Event) {
         let order = Order::Stream {
             after_seq: self.last_seq,
             n: self.n,
@@ -190,6 +217,9 @@ impl Publisher {
 
     /// How long until `state.md` may be written; none when there is nothing to write.
     pub(crate) fn flush_due(&self) -> Option<Duration> {
+        if self.narrator.is_some() {
+            return None;
+        }
         let since = self
             .last_flush
             .map_or(STATE_INTERVAL, |at| self.timer.now().saturating_sub(at));
@@ -201,6 +231,9 @@ impl Publisher {
     /// Writes `state.md` if it is time, or in any case.
     pub(crate) fn flush(&mut self, now: bool) {
         if !now && self.flush_due() != Some(Duration::ZERO) {
+            return;
+        }
+        if self.narrator.is_some() {
             return;
         }
         self.last_flush = Some(self.timer.now());

@@ -273,6 +273,14 @@ pub enum RunError {
         /// What differs.
         reason: String,
     },
+    /// The run's state was in memory only.
+    #[error(
+        "run {run} can't be resumed or looked at again: its state was in context, so that nothing was kept; start the program again, with `--state filesystem` for a run that can go on"
+    )]
+    NotKept {
+        /// The run.
+        run: RunId,
+    },
     /// A value's content could not be read.
     #[error("{0}")]
     Content(String),

@@ -13,7 +13,7 @@ use prose_agents::{
 };
 use prose_model::{
     Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
-    SessionOutcome, SessionRequest, Usage, Value,
+    SessionOutcome, SessionRequest, StateIn, Usage, Value,
 };
 use prose_state::{
     AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, read_staged, safe_file_name,
@@ -43,7 +43,8 @@ pub(crate) struct SessionState {
 struct SessionMemory {
     place: AgentMemory,
     segment: u32,
-    _lock: MemoryLock,
+    /// None where state is in memory.
+    _lock: Option<MemoryLock>,
     /// Memory and segment to write once the outcome is journaled.
     update: Option<(String, String)>,
 }
@@ -288,12 +289,31 @@ impl Driver {
             self.record(issued, None)?;
             return Ok(None);
         };
-        let lock = place.try_lock()?.ok_or(NotStarted::Busy)?;
-        failpoint::hit("session", "memory-locked");
         let resumes = request
             .memory
             .as_ref()
             .is_some_and(|memory| memory.mode == MemoryMode::Resume);
+        if self.setup.options.state == StateIn::Memory {
+            self.record(issued, None)?;
+            let kept = self.remembered.entry(place.dir().to_owned()).or_default();
+            if !resumes {
+                kept.0 = None;
+            }
+            kept.1 += 1;
+            let context = MemoryContext {
+                text: kept.0.clone(),
+                segment: kept.1,
+            };
+            let memory = SessionMemory {
+                place,
+                segment: context.segment,
+                _lock: None,
+                update: None,
+            };
+            return Ok(Some((context, memory)));
+        }
+        let lock = place.try_lock()?.ok_or(NotStarted::Busy)?;
+        failpoint::hit("session", "memory-locked");
         let known = self.recovered.memory(&issued.id).cloned();
         let text = if !resumes {
             None
@@ -325,10 +345,18 @@ impl Driver {
         let memory = SessionMemory {
             place,
             segment,
-            _lock: lock,
+            _lock: Some(lock),
             update: None,
         };
         Ok(Some((MemoryContext { text, segment }, memory)))
+    }
+
+    /// What an agent remembers.
+    pub(crate) fn recall(&self, place: &AgentMemory) -> prose_state::Result<Option<String>> {
+        match self.setup.options.state {
+            StateIn::Files => place.read(),
+            StateIn::Memory => Ok(self.remembered.get(place.dir()).and_then(|kept| kept.0.clone())),
+        }
     }
 
     fn prompt_parts(
@@ -349,11 +377,11 @@ impl Driver {
         let mut memories = Vec::with_capacity(request.context.len());
         for (index, item) in request.context.iter().enumerate() {
             let remembered = match &item.memory_of {
-                Some(memory) => self
-                    .setup
-                    .roots
-                    .locate(&self.run.dir, &target.binding.program, memory)?
-                    .read()?,
+                Some(memory) => {
+                    let roots = &self.setup.roots;
+                    let place = roots.locate(&self.run.dir, &target.binding.program, memory)?;
+                    self.recall(&place)?
+                }
                 None => None,
             };
             files.push(self.context_file(index, item, remembered.as_deref(), staging)?);
@@ -367,6 +395,7 @@ impl Driver {
             context_memory: memories,
             segment: memory.map_or(1, |memory| memory.segment),
             skills_handled: self.capabilities.skills,
+            in_context: self.setup.options.state == StateIn::Memory,
         })
     }
 
@@ -379,6 +408,9 @@ impl Driver {
         memory: Option<&str>,
         staging: &Path,
     ) -> Result<Option<PathBuf>, NotStarted> {
+        if self.setup.options.state == StateIn::Memory {
+            return Ok(None);
+        }
         if self.capabilities.delivery == Delivery::Plain {
             // Only content too long for a prompt is referred to.
             return Ok(match &item.value {
@@ -600,6 +632,11 @@ impl Driver {
         let Some((text, segment)) = memory.update.take() else {
             return;
         };
+        if self.setup.options.state == StateIn::Memory {
+            let dir = memory.place.dir().to_owned();
+            self.remembered.entry(dir).or_default().0 = Some(text);
+            return;
+        }
         failpoint::hit("session", "journaled");
         // IMPORTANT: the segment first: memory that is up to date says that both are.
         let written = memory

@@ -22,8 +22,8 @@ pub struct Journal {
     writer: Mutex<Writer>,
     /// Records known to be on disk. IMPORTANT: taken before `writer`, never while holding it.
     synced: Mutex<u64>,
-    /// A second handle, so that a sync does not keep others from appending.
-    sync_handle: File,
+    /// A second handle, so that a sync does not keep others from appending; none when nothing is kept.
+    sync_handle: Option<File>,
 }
 
 /// What a journal holds.
@@ -49,7 +49,8 @@ pub struct TornTail {
 }
 
 struct Writer {
-    file: File,
+    /// None when records are only counted.
+    file: Option<File>,
     /// Records written, which is also the next number.
     next: u64,
     /// Length of the file.
@@ -71,6 +72,22 @@ impl Journal {
         }
         failpoint::hit("journal", "created");
         Journal::with(path, file, 0, 0, clock)
+    }
+
+    /// A journal that keeps nothing and only counts: for a run whose state is in memory.
+    pub fn nowhere(clock: Arc<dyn Clock>) -> Journal {
+        Journal {
+            path: PathBuf::new(),
+            clock,
+            writer: Mutex::new(Writer {
+                file: None,
+                next: 0,
+                bytes: 0,
+                poisoned: false,
+            }),
+            synced: Mutex::new(0),
+            sync_handle: None,
+        }
     }
 
     /// Opens a journal to go on with it: checks every record, and cuts a torn last one.
@@ -96,9 +113,9 @@ impl Journal {
     }
 
     fn with(path: &Path, file: File, next: u64, bytes: u64, clock: Arc<dyn Clock>) -> Result<Journal> {
-        let sync_handle = file.try_clone().map_err(io("open", path))?;
+        let sync_handle = Some(file.try_clone().map_err(io("open", path))?);
         let writer = Writer {
-            file,
+            file: Some(file),
             next,
             bytes,
             poisoned: false,
@@ -173,8 +190,12 @@ impl Journal {
             }
             writer.next
         };
+        let Some(file) = &self.sync_handle else {
+            *synced = covered;
+            return Ok(());
+        };
         failpoint::hit("journal", "unsynced");
-        if let Err(error) = self.sync_handle.sync_data() {
+        if let Err(error) = file.sync_data() {
             // After a failed sync the system may have dropped the pages: a later success would prove nothing.
             lock(&self.writer).poisoned = true;
             return Err(io("sync", &self.path)(error));
@@ -189,6 +210,10 @@ impl Journal {
             return Err(self.poisoned());
         }
         let seq = writer.next;
+        if writer.file.is_none() {
+            writer.next += 1;
+            return Ok(seq);
+        }
         let record = JournalRecord {
             v: JOURNAL_VERSION,
             seq,
@@ -197,14 +222,16 @@ impl Journal {
         };
         let line = encode(&record)?;
         failpoint::hit("journal", "begin");
-        if failpoint::due("journal", "half") {
-            let _ = writer.file.write_all(&line[..line.len() / 2]);
-            failpoint::abort();
-        }
-        if let Err(error) = writer.file.write_all(&line) {
-            // A record may be there in part; without it the journal is as before.
-            writer.poisoned = writer.file.set_len(writer.bytes).is_err();
-            return Err(io("write", &self.path)(error));
+        if let Some(file) = &mut writer.file {
+            if failpoint::due("journal", "half") {
+                let _ = file.write_all(&line[..line.len() / 2]);
+                failpoint::abort();
+            }
+            if let Err(error) = file.write_all(&line) {
+                // A record may be there in part; without it the journal is as before.
+                writer.poisoned = file.set_len(writer.bytes).is_err();
+                return Err(io("write", &self.path)(error));
+            }
         }
         writer.next += 1;
         writer.bytes += line.len() as u64;

@@ -77,6 +77,11 @@ impl RunDir {
         Ok((dir, id, lock))
     }
 
+    /// The directory of a run that has none, because its state is in memory: an empty path, never to be used.
+    pub(crate) fn nowhere() -> RunDir {
+        RunDir { path: PathBuf::new() }
+    }
+
     /// A run's directory that exists. One of whose folders is a symbolic link is refused: resuming rewrites the
     /// projections, which would put files where the link leads.
     pub fn at(path: &Path) -> Result<RunDir> {

@@ -52,7 +52,8 @@ pub struct Run {
     pub lease: u64,
     /// When the run was first started, in milliseconds since the Unix epoch.
     pub started_ms: i64,
-    _lock: RunLock,
+    /// None when the run is in memory.
+    _lock: Option<RunLock>,
 }
 
 /// What an earlier process left of a run.
@@ -143,6 +144,39 @@ pub enum RunState {
 }
 
 impl Run {
+    /// A run in memory: nothing of it is on disk, now or later, and it has no directory.
+    pub fn in_memory(new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
+        let started_ms = clock.now_ms();
+        let dir = RunDir::nowhere();
+        let values = ValueStore::in_memory();
+        let inputs = new
+            .inputs
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), values.externalize(value)?)))
+            .collect::<Result<_>>()?;
+        let header = Header {
+            run_id: crate::clock::run_id(started_ms, &ids.random6()),
+            program: new.program,
+            bundle: new.bundle.digest.clone(),
+            bundle_bytes: None,
+            sources: sources(&new.bundle),
+            engine: new.engine,
+            inputs,
+            options: new.options,
+        };
+        Ok(Run {
+            bindings: Bindings::new(dir.clone(), values.clone()),
+            dir,
+            journal: Arc::new(Journal::nowhere(clock)),
+            values,
+            header,
+            bundle: new.bundle,
+            lease: 1,
+            started_ms,
+            _lock: None,
+        })
+    }
+
     /// Creates a run below `project_root`: directory, lock, bundle, program text, header and first lease, all on disk
     /// when this returns.
     pub fn create(project_root: &Path, new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
@@ -194,7 +228,7 @@ impl Run {
             bundle,
             lease: 1,
             started_ms,
-            _lock: lock,
+            _lock: Some(lock),
         })
     }
 
@@ -251,7 +285,7 @@ impl Run {
             bundle,
             lease,
             started_ms,
-            _lock: lock,
+            _lock: Some(lock),
         };
         Ok((run, recover(content, changed)))
     }

@@ -1,9 +1,10 @@
 //! The value store: immutable content under the SHA-256 of its bytes.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prose_model::{Digest, INLINE_LIMIT, Text, TextPart, TextRef, Value};
 use sha2::{Digest as _, Sha256};
@@ -19,23 +20,56 @@ const SUMMARY_LIMIT: usize = 120;
 #[derive(Debug, Clone)]
 pub struct ValueStore {
     dir: PathBuf,
+    /// Where content is when it is not in files.
+    memory: Option<Arc<Mutex<HashMap<Digest, Arc<[u8]>>>>>,
 }
 
 impl ValueStore {
     /// The store in a folder, which is created when missing.
     pub fn open(dir: &Path) -> Result<ValueStore> {
         create_dir(dir)?;
-        Ok(ValueStore { dir: dir.to_owned() })
+        Ok(ValueStore::at(dir))
     }
 
     /// The store in a folder for reading only: nothing is created.
     pub fn at(dir: &Path) -> ValueStore {
-        ValueStore { dir: dir.to_owned() }
+        ValueStore {
+            dir: dir.to_owned(),
+            memory: None,
+        }
+    }
+
+    /// A store in memory: shared by its clones, gone with the last of them.
+    pub fn in_memory() -> ValueStore {
+        ValueStore {
+            dir: PathBuf::new(),
+            memory: Some(Arc::default()),
+        }
+    }
+
+    /// What is stored in memory under a name; an error when this store is in memory and has no such content.
+    fn remembered(&self, digest: &Digest) -> Result<Option<Arc<[u8]>>> {
+        let Some(memory) = &self.memory else {
+            return Ok(None);
+        };
+        let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        match memory.get(digest) {
+            Some(content) => Ok(Some(content.clone())),
+            None => Err(StateError::ValueMissing {
+                digest: digest.clone(),
+                store: self.dir.clone(),
+            }),
+        }
     }
 
     /// Stores content and returns its name. When this returns the content is on disk. The same content is stored once.
     pub fn put(&self, content: &[u8]) -> Result<Digest> {
         let digest = digest_of(content);
+        if let Some(memory) = &self.memory {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.entry(digest.clone()).or_insert_with(|| content.into());
+            return Ok(digest);
+        }
         let path = self.dir.join(digest.as_str());
         // Presence is no proof: damage is repaired by the next one who has the content at hand.
         let present = path
@@ -59,6 +93,9 @@ impl ValueStore {
 
     /// The content, checked against its name.
     pub fn get(&self, digest: &Digest) -> Result<Vec<u8>> {
+        if let Some(content) = self.remembered(digest)? {
+            return Ok(content.to_vec());
+        }
         let path = self.path(digest)?;
         let content = fs::read(&path).map_err(|error| self.missing(digest, &path, error))?;
         if digest_of(&content) == *digest {
@@ -76,6 +113,10 @@ impl ValueStore {
 
     /// At most `len` bytes from `offset` on; fewer, or none, at the end. Not checked: checking means reading it all.
     pub fn read_range(&self, digest: &Digest, offset: u64, len: usize) -> Result<Vec<u8>> {
+        if let Some(content) = self.remembered(digest)? {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+            return Ok(content[from..from.saturating_add(len).min(content.len())].to_vec());
+        }
         let path = self.path(digest)?;
         let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
         file.seek(SeekFrom::Start(offset)).map_err(io("read", &path))?;
@@ -88,6 +129,9 @@ impl ValueStore {
 
     /// Checks that the content is there and is what its name says.
     pub fn verify(&self, digest: &Digest) -> Result<()> {
+        if self.remembered(digest)?.is_some() {
+            return Ok(());
+        }
         let path = self.path(digest)?;
         let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
         let mut hasher = Sha256::new();
@@ -115,6 +159,11 @@ impl ValueStore {
     /// Stores text that is read piece by piece, so that its length costs no memory, and returns a reference to it. What
     /// is no UTF-8 is replaced. `head` is the beginning of the text, for the summary.
     pub fn put_stream(&self, text: &mut dyn std::io::Read, head: &str) -> Result<TextRef> {
+        if self.memory.is_some() {
+            let mut bytes = Vec::new();
+            text.read_to_end(&mut bytes).map_err(io("read", &self.dir))?;
+            return self.put_text(&String::from_utf8_lossy(&bytes));
+        }
         let tmp = temporary(&self.dir.join("stream"));
         let stored = self.write_stream(text, &tmp);
         let (digest, len) = match stored {

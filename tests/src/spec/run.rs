@@ -113,6 +113,9 @@ fn run(case: &Case, bundle: Arc<Bundle>, root: &Path) -> Result<Ran, (usize, Str
             Ok((handle.join().await?, events))
         })
         .map_err(|error: prose_runtime::RunError| (case.main.line, error.to_string()))?;
+    for event in &events {
+        crate::schema::check_event(event).map_err(|problem| (case.main.line, problem))?;
+    }
     let issued = std::mem::take(&mut *seen.lock().unwrap());
     Ok(Ran {
         result,

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use prose_bench::keystrokes::{Options, measure};
-use prose_bench::{machine, report};
+use prose_bench::{machine, report, runs};
 
 #[derive(Parser)]
 struct Cli {
     /// The server's binary
-    #[arg(long)]
-    server: PathBuf,
+    #[arg(long, required_unless_present = "only_runs")]
+    server: Option<PathBuf>,
     /// The harness's folder of results
-    #[arg(long)]
-    results: PathBuf,
+    #[arg(long, required_unless_present = "only_runs")]
+    results: Option<PathBuf>,
     /// The page to write into; without it, the tables are only printed
     #[arg(long)]
     page: Option<PathBuf>,
@@ -31,6 +31,15 @@ struct Cli {
     /// Lines of each document
     #[arg(long, value_delimiter = ',', default_value = "10000,32000,314000")]
     lines: Vec<usize>,
+    /// Only measure runs, and print their table
+    #[arg(long)]
+    only_runs: bool,
+    /// Sessions, and ten times as many iterations, of a run
+    #[arg(long, default_value_t = 10_000)]
+    sessions: u64,
+    /// Bytes of the long value
+    #[arg(long, default_value_t = 1_000_000_000)]
+    long: u64,
 }
 
 fn main() -> ExitCode {
@@ -44,6 +53,17 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
+    // First the one whose memory counts, before the others have used any.
+    let runs = [
+        runs::long_value(cli.long)?,
+        runs::sessions(cli.sessions)?,
+        runs::iterations(cli.sessions * 10)?,
+    ];
+    let runs = report::runs(&runs);
+    let (Some(server), Some(results)) = (&cli.server, &cli.results) else {
+        println!("{runs}");
+        return Ok(());
+    };
     let before = machine::load();
     let mut outcomes = Vec::new();
     for lines in &cli.lines {
@@ -53,14 +73,14 @@ fn run(cli: &Cli) -> Result<(), String> {
             keystrokes: cli.keystrokes,
             edits: cli.edits,
         };
-        outcomes.push(measure(&cli.server, options).map_err(|error| error.to_string())?);
+        outcomes.push(measure(server, options).map_err(|error| error.to_string())?);
     }
     let measured = format!(
-        "Machine: {}; {}. Load while typing: {before:.1} to {:.1} (1 is one busy core).\n\n{}\n{}\n{}",
+        "Machine: {}; {}. Load while typing: {before:.1} to {:.1} (1 is one busy core).\n\n{}\n{}\n{}\n{runs}",
         machine::describe(),
         cli.compiler,
         machine::load(),
-        report::stages(&cli.results),
+        report::stages(results),
         report::keystrokes(&outcomes),
         report::memory(&outcomes),
     );

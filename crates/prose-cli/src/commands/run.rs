@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prose_model::codes::Severity;
-use prose_model::{Bundle, EffectId, RunOptions, RunStatus};
+use prose_model::{Bundle, EffectId, RunOptions, RunStatus, StateIn};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
@@ -216,13 +216,17 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         inputs,
     } = load(args)?;
     let asked = args.state.or(args.in_context.then_some(StateKind::InContext));
-    if let Some(state) = asked
-        .or(config.run.state)
-        .filter(|state| *state != StateKind::Filesystem)
-    {
-        return Err(format!(
-            "runs can't keep their state in `{state}` yet, only in `filesystem`"
-        ));
+    let state = match asked.or(config.run.state) {
+        None | Some(StateKind::Filesystem) => StateIn::Files,
+        Some(StateKind::InContext) => StateIn::Memory,
+        Some(other) => {
+            return Err(format!(
+                "runs can't keep their state in `{other}` yet, only in `filesystem` or `in-context`"
+            ));
+        }
+    };
+    if state == StateIn::Memory && args.common.record.is_some() {
+        return Err("--record reads the run's journal, and --state in-context keeps none".to_owned());
     }
     check_record(&args.common)?;
     let mock = mock_file(&args.common)?.or_else(|| MockFile::beside(&path));
@@ -235,6 +239,7 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     let backend = engine.backend(&settings).map_err(|error| error.to_string())?;
     let options = RunOptions {
         mock: mock.map(|mock| mock.to_string_lossy().into_owned()),
+        state,
         max_parallel: args.common.max_parallel.or(config.run.max_parallel),
         timeout_ms: args.common.timeout.or(config.run.timeout).map(millis),
         idle_timeout_ms: args.common.idle_timeout.or(config.run.idle_timeout).map(millis),
@@ -379,7 +384,10 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
     let mut view = match (common.json, common.quiet || handle.ended().is_some(), terminal) {
         (true, ..) => View::Json,
         (_, true, _) => View::Quiet,
-        (.., true) => View::Tree(Box::default(), Screen::new(io::stderr(), colour(&io::stderr()))),
+        // Where nothing is written the markers are what there is to read.
+        (.., true) if !control.dir().as_os_str().is_empty() => {
+            View::Tree(Box::default(), Screen::new(io::stderr(), colour(&io::stderr())))
+        }
         _ => View::Lines(Box::new(Lines::new(control.bundle().clone()))),
     };
     let asks = matches!(attach(common).inputs, InputMode::Ask);
@@ -514,6 +522,18 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
                 say(&format!("error: {} (at {})\n", error.message, error.place()));
             }
             Exit::Failed
+        }
+        RunStatus::Waiting if result.dir.as_os_str().is_empty() => {
+            let names: Vec<String> = result
+                .waiting
+                .iter()
+                .map(|input| format!("--input {}=…", input.name))
+                .collect();
+            say(&format!(
+                "the run waits for input, and its state was in context, so that it can't go on; start it again with {}\n",
+                names.join(" ")
+            ));
+            Exit::Waiting
         }
         RunStatus::Waiting => {
             let mut text = "the run waits for input:\n".to_owned();

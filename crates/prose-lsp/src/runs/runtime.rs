@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lsp_types::request::ShowMessageRequest;
 use lsp_types::{MessageActionItem, MessageType, ShowMessageRequestParams};
-use prose_model::{EffectId, RunId, RunOptions};
+use prose_model::{EffectId, RunId, RunOptions, StateIn};
 use prose_project::{Config, Environment, StateKind, Trust, find_root, home};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunState, list_runs};
@@ -193,16 +193,21 @@ fn options(how: &How, config: &Config) -> Result<RunOptions, RunError> {
         })?),
         None => config.run.state,
     };
-    if let Some(state) = state.filter(|state| *state != StateKind::Filesystem) {
-        return Err(RunError(format!(
-            "runs can't keep their state in `{state}` yet, only in `filesystem`"
-        )));
-    }
+    let state = match state {
+        None | Some(StateKind::Filesystem) => StateIn::Files,
+        Some(StateKind::InContext) => StateIn::Memory,
+        Some(other) => {
+            return Err(RunError(format!(
+                "runs can't keep their state in `{other}` yet, only in `filesystem` or `in-context`"
+            )));
+        }
+    };
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     Ok(RunOptions {
         backend: String::new(),
         mock: how.mock.as_ref().map(|path| path.to_string_lossy().into_owned()),
         mock_text: None,
+        state,
         max_parallel: how.max_parallel.or(config.run.max_parallel),
         timeout_ms: config.run.timeout.map(millis),
         idle_timeout_ms: config.run.idle_timeout.map(millis),
