@@ -79,7 +79,29 @@ async fn nothing_is_on_disk_and_markers_say_where_the_run_stands() {
             _ => None,
         })
         .collect();
-    expect![[r#""#]].assert_eq(&(lines.join("\n") + "\n"));
+    expect![[r#"
+        main.prose begins; state mode: in-context (nothing is written, nothing can be resumed)
+        1→ research ✓
+        ∥ [a b]
+        2→ a ✓
+        ∥ [a✓ b→]
+        3→ b ✓
+        ∥ [a✓ b✓]
+        ∥ done
+        loop:1/3
+        4→ ✓
+        loop:1/3 exit(**complete**)
+        [Frame+] #1 review
+        5→ ✓
+        [Frame-] #1 review done
+        6→ ✓
+        7→ last ✓
+        try→
+        8→ ✗ [simulated] failure: timeout
+        9→ x ✓
+        ---end
+    "#]]
+    .assert_eq(&(lines.join("\n") + "\n"));
 
     let engine = project.engine();
     let error = engine.resume(resume_request(&result.run_id)).await.err().unwrap();
