@@ -13,7 +13,7 @@ use crate::hir::ChunkBody;
 use crate::scopes::{RefKind, Scopes};
 use crate::signature::{Declarations, Usage};
 use crate::symbols::{FileSymbols, ProgramScope, Site};
-use crate::view::{ChunkView, Seen};
+use crate::view::{Glance, Seen};
 use crate::{Chunk, Db, RootDatabase, SourceFile};
 
 /// A parse that is equal only to itself: comparing trees costs as much as parsing.
@@ -93,16 +93,16 @@ pub(crate) fn is_damaged(db: &dyn Db, file: SourceFile) -> bool {
 /// Names and scopes of a chunk.
 #[salsa::tracked]
 pub(crate) fn scopes(db: &dyn Db, chunk: Chunk) -> Arc<Scopes> {
-    Arc::new(Scopes::of(body(db, chunk)))
+    let body = body(db, chunk);
+    let mut out = Scopes::of(body);
+    out.declared = Arc::new(crate::signature::declarations_of(body, &out));
+    Arc::new(out)
 }
 
 /// What a chunk declares: no ranges, so that it stays equal while prompts are edited.
 #[salsa::tracked]
 pub(crate) fn declarations(db: &dyn Db, chunk: Chunk) -> Arc<Declarations> {
-    Arc::new(crate::signature::declarations_of(
-        body(db, chunk),
-        scopes(db, chunk),
-    ))
+    scopes(db, chunk).declared.clone()
 }
 
 /// Where each chunk of a file stands.
@@ -151,10 +151,10 @@ pub(crate) fn names(db: &dyn Db, chunk: Chunk) -> Arc<[Name]> {
     crate::view::names(db, chunk)
 }
 
-/// What the checks of a chunk look at outside of it.
+/// What the checks of a chunk look at outside of it, as one number.
 #[salsa::tracked]
-pub(crate) fn view(db: &dyn Db, chunk: Chunk) -> Option<Arc<ChunkView>> {
-    crate::view::view(db, chunk.file(db), chunk).map(Arc::new)
+pub(crate) fn glance(db: &dyn Db, chunk: Chunk) -> Option<Glance> {
+    crate::view::glance(db, chunk.file(db), chunk)
 }
 
 /// What a name means to a chunk that does not have it.

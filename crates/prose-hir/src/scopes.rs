@@ -6,7 +6,10 @@
 mod index;
 mod walk;
 
+use std::sync::Arc;
+
 use crate::Name;
+use crate::signature::Declarations;
 use prose_syntax::TextRange;
 
 use index::NameIndex;
@@ -236,6 +239,8 @@ pub(crate) struct Scopes {
     pub judged: Box<[(u32, u32)]>,
     /// Variables that are bound to what a call gives, or to other variables.
     pub held: Box<[(Name, Holds)]>,
+    /// What the chunk declares, for the query of that name: what asks for that alone stays true while ranges change.
+    pub declared: Arc<Declarations>,
     names: NameIndex,
 }
 

@@ -117,7 +117,7 @@ pub(crate) struct Checked {
 
 /// The findings of one chunk as part of its file.
 pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Checked {
-    let Some(view) = queries::view(db, chunk) else {
+    let Some(view) = crate::view::view(db, file, chunk) else {
         return Checked::default();
     };
     let body = queries::body(db, chunk);
@@ -128,7 +128,7 @@ pub(crate) fn chunk(db: &dyn Db, file: SourceFile, chunk: Chunk) -> Checked {
         chunk,
         body,
         scopes,
-        view,
+        view: &view,
         program: &view.seen,
         findings: syntax::findings(body),
     };

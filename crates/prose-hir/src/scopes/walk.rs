@@ -1,5 +1,7 @@
 //! The walk over a chunk that finds its scopes, declarations and uses, in the order of evaluation.
 
+use std::sync::Arc;
+
 use crate::Name;
 use prose_syntax::TextRange;
 
@@ -8,7 +10,7 @@ use super::{Def, DefKind, Frame, FrameKind, Holds, ROOT, Ref, RefKind, Scope, Sc
 use crate::hir::*;
 
 impl Scopes {
-    /// Walks a chunk.
+    /// Walks a chunk. What it declares is left open.
     pub fn of(body: &ChunkBody) -> Scopes {
         let mut walk = Walk {
             frames: vec![Frame {
@@ -53,6 +55,7 @@ impl Scopes {
             refs: walk.refs.into(),
             judged: walk.judged.into(),
             held: walk.held.into(),
+            declared: Arc::default(),
         }
     }
 }
