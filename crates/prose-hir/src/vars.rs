@@ -1,7 +1,7 @@
 //! The variables of a file by name: what each statement of the top level, each block and each iteration declares.
 
 use crate::Name;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::scopes::{DefKind, Valued};
 use crate::symbols::Site;
@@ -72,8 +72,72 @@ pub(crate) struct VarTable {
     entries: Box<[VarEntry]>,
     /// What each name looks like, in their order.
     looks: Box<[Look]>,
-    /// What is known by each name.
-    known: FxHashMap<Name, Known>,
+    /// Where a name stands among `names`.
+    places: Places,
+}
+
+/// Where names stand in a list, and which are also names of agents, blocks or imports.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// The number of the first name in `near`.
+    first: u32,
+    /// For each name from there on its place, or 0. Names of one file were mostly met together, so that most of these are used.
+    near: Box<[Place]>,
+    /// Likewise, for names that were met long before or after the others.
+    far: FxHashMap<Name, Place>,
+}
+
+/// One more than a place in a list, 0 for a name that has none, twice; the last bit says that an agent, block or import has it.
+type Place = u32;
+
+impl Places {
+    fn new(names: &[Name]) -> Places {
+        // The stretch of numbers has to be worth its room: it begins and ends with those of which most names are near.
+        let mut numbers: Vec<u32> = names.iter().map(|it| it.number()).collect();
+        let (mut first, mut len) = (0, 0);
+        if !numbers.is_empty() {
+            let most = numbers.len() * 4 + 64;
+            let (low, high) = bounds(&numbers);
+            (first, len) = (low, (high - low) as usize + 1);
+            if len > most {
+                let middle = numbers.len() / 2;
+                let middle = *numbers.select_nth_unstable(middle).1;
+                first = middle.saturating_sub(most as u32 / 2);
+                len = most;
+            }
+        }
+        let mut out = Places {
+            first,
+            near: vec![0; len].into(),
+            far: FxHashMap::default(),
+        };
+        for (place, name) in (1u32..).zip(names) {
+            *out.at(*name) = place << 1;
+        }
+        out
+    }
+
+    fn at(&mut self, name: Name) -> &mut Place {
+        let near = name.number().wrapping_sub(self.first) as usize;
+        match self.near.get_mut(near) {
+            Some(it) => it,
+            None => self.far.entry(name).or_default(),
+        }
+    }
+
+    fn get(&self, name: Name) -> Place {
+        let near = name.number().wrapping_sub(self.first) as usize;
+        match self.near.get(near) {
+            Some(it) => *it,
+            None => self.far.get(&name).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// The least and the greatest.
+fn bounds(numbers: &[u32]) -> (u32, u32) {
+    let all = numbers.iter();
+    all.fold((u32::MAX, 0), |(low, high), it| (low.min(*it), high.max(*it)))
 }
 
 /// What is known by a name.
@@ -145,37 +209,43 @@ impl VarTable {
             entries[*at as usize] = *entry;
             *at += 1;
         }
-        let mut known = FxHashMap::with_capacity_and_hasher(names.len() + names.len() / 8, FxBuildHasher);
-        for (name, bounds) in names.iter().zip(starts.windows(2)) {
-            let (start, end) = (bounds[0], bounds[1]);
-            let stretch = &mut entries[start as usize..end as usize];
+        for bounds in starts.windows(2) {
+            let stretch = &mut entries[bounds[0] as usize..bounds[1] as usize];
             if stretch.len() > 1 {
                 // Stable: the order of the text stays.
                 stretch.sort_by_key(|it| it.place);
             }
-            known.insert(
-                *name,
-                Known {
-                    start,
-                    end,
-                    global: false,
-                },
-            );
         }
+        let mut places = Places::new(names);
         for name in globals {
-            known.entry(*name).or_insert_with(Known::default).global = true;
+            *places.at(*name) |= 1;
         }
         VarTable {
             looks: names.iter().map(|it| Look::of(it)).collect(),
             names: names.iter().copied().zip(starts).collect(),
             entries: entries.into(),
-            known,
+            places,
         }
     }
 
     /// What is known by a name, if anything is.
     pub fn known(&self, name: &Name) -> Option<Known> {
-        self.known.get(name).copied()
+        let place = self.places.get(*name);
+        let global = place & 1 != 0;
+        let Some(index) = (place >> 1).checked_sub(1) else {
+            return global.then_some(Known {
+                start: 0,
+                end: 0,
+                global,
+            });
+        };
+        let start = self.names.get(index as usize)?.1;
+        let end = self.names.get(index as usize + 1).map(|it| it.1);
+        Some(Known {
+            start,
+            end: end.unwrap_or(self.entries.len() as u32),
+            global,
+        })
     }
 
     /// The variables of a name that is known, if there are any.
@@ -268,5 +338,34 @@ impl<'a> Vars<'a> {
             rest = &rest[len..];
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_their_places_however_far_apart_they_were_met() {
+        let name = |it: usize| Name::new(&format!("place_{it}"));
+        let all: Vec<Name> = (0..5000).map(name).collect();
+        for step in [1, 3, 50, 2499, 4999] {
+            for reversed in [false, true] {
+                let mut names: Vec<Name> = all.iter().copied().step_by(step).collect();
+                if reversed {
+                    names.reverse();
+                }
+                let mut places = Places::new(&names);
+                assert!(places.near.len() <= names.len() * 4 + 64);
+                *places.at(name(1)) |= 1;
+                for it in &all {
+                    let place = names.iter().position(|other| other == it).map_or(0, |it| it + 1);
+                    let global = u32::from(*it == name(1));
+                    assert_eq!(places.get(*it), (place as u32) << 1 | global, "{it} by {step}");
+                }
+            }
+        }
+        assert_eq!(Places::new(&[]).get(name(0)), 0);
+        assert_eq!(Places::default().get(name(0)), 0);
     }
 }
