@@ -21,8 +21,11 @@ const SUMMARY_LIMIT: usize = 120;
 pub struct ValueStore {
     dir: PathBuf,
     /// Where content is when it is not in files.
-    memory: Option<Arc<Mutex<HashMap<Digest, Arc<[u8]>>>>>,
+    memory: Option<Arc<Mutex<InMemory>>>,
 }
+
+/// Content that is kept by the process alone.
+type InMemory = HashMap<Digest, Arc<[u8]>>;
 
 impl ValueStore {
     /// The store in a folder, which is created when missing.
