@@ -122,7 +122,7 @@ fn stmt(cx: &mut Build, node: &ast::Stmt<Inner<'_>>) -> Stmt {
             name: name(it.name()),
             params: params(it.params()),
             mods: mods(cx, it.modifiers()),
-            body: body(cx, it.body()),
+            body: body(cx, it.body(), it.node()),
         })),
         executable => StmtKind::Expr(Expr {
             range: range(node),
@@ -243,7 +243,8 @@ fn key_text(key: &Ident) -> Expr {
     }
 }
 
-fn body(cx: &mut Build, node: Option<ast::Body<Inner<'_>>>) -> Body {
+/// The statements below a header; without any, an empty place behind it.
+fn body(cx: &mut Build, node: Option<ast::Body<Inner<'_>>>, header: &Inner<'_>) -> Body {
     match node {
         Some(node) => {
             let range = range(&node);
@@ -253,7 +254,10 @@ fn body(cx: &mut Build, node: Option<ast::Body<Inner<'_>>>) -> Body {
                 stmts: stmts.unwrap_or_default(),
             }
         }
-        None => Body::default(),
+        None => Body {
+            range: TextRange::empty(header.text_range().end()),
+            ..Body::default()
+        },
     }
 }
 
@@ -355,14 +359,14 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             props: props(cx, it.properties()),
             mods: Vec::new(),
         })),
-        ast::Expr::Do(it) => ExprKind::Do(body(cx, it.body())),
+        ast::Expr::Do(it) => ExprKind::Do(body(cx, it.body(), it.node())),
         ast::Expr::DoCall(it) => ExprKind::DoCall {
             callee: name_ref(it.callee()),
             args: args(cx, it.args()),
         },
         ast::Expr::Parallel(it) => ExprKind::Parallel {
             mods: mods(cx, it.modifiers()),
-            body: Box::new(body(cx, it.body())),
+            body: Box::new(body(cx, it.body(), it.node())),
         },
         ast::Expr::For(it) => ExprKind::For(Box::new(For {
             parallel: it.parallel_token().is_some(),
@@ -370,31 +374,38 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             index: name(it.index()),
             source: opt_expr(cx, it.collection(), syntax),
             mods: mods(cx, it.modifiers()),
-            body: body(cx, it.body()),
+            body: body(cx, it.body(), it.node()),
         })),
         ast::Expr::Repeat(it) => ExprKind::Repeat {
             count: boxed(cx, it.count(), syntax),
             index: name(it.index()),
             mods: mods(cx, it.modifiers()),
-            body: Box::new(body(cx, it.body())),
+            body: Box::new(body(cx, it.body(), it.node())),
         },
         ast::Expr::Loop(it) => ExprKind::Loop(Box::new(Loop {
             until: it.while_token().is_none(),
             cond: it.condition().map(|it| expr(cx, &it)),
             mods: mods(cx, it.modifiers()),
             index: name(it.index()),
-            body: body(cx, it.body()),
+            body: body(cx, it.body(), it.node()),
         })),
         ast::Expr::If(it) => {
             let mut arms = Vec::with_capacity(1 + it.elifs().count());
-            arms.push((opt_expr(cx, it.condition(), syntax), body(cx, it.body())));
-            arms.extend(
-                it.elifs()
-                    .map(|it| (opt_expr(cx, it.condition(), it.node()), body(cx, it.body()))),
-            );
+            arms.push((
+                opt_expr(cx, it.condition(), syntax),
+                body(cx, it.body(), it.node()),
+            ));
+            arms.extend(it.elifs().map(|it| {
+                (
+                    opt_expr(cx, it.condition(), it.node()),
+                    body(cx, it.body(), it.node()),
+                )
+            }));
             ExprKind::If {
                 arms,
-                otherwise: it.else_clause().map(|it| Box::new(body(cx, it.body()))),
+                otherwise: it
+                    .else_clause()
+                    .map(|it| Box::new(body(cx, it.body(), it.node()))),
             }
         }
         ast::Expr::Choice(it) => ExprKind::Choice {
@@ -402,9 +413,13 @@ fn expr_kind(cx: &mut Build, node: &ast::Expr<Inner<'_>>) -> ExprKind {
             options: it.options().iter().map(|it| choice_option(cx, it)).collect(),
         },
         ast::Expr::Try(it) => ExprKind::Try {
-            body: Box::new(body(cx, it.body())),
-            catches: list(it.catches(), |it| Some((name(it.name()), body(cx, it.body())))),
-            finally: it.finally_clause().map(|it| Box::new(body(cx, it.body()))),
+            body: Box::new(body(cx, it.body(), it.node())),
+            catches: list(it.catches(), |it| {
+                Some((name(it.name()), body(cx, it.body(), it.node())))
+            }),
+            finally: it
+                .finally_clause()
+                .map(|it| Box::new(body(cx, it.body(), it.node()))),
         },
         ast::Expr::Arrow(it) => ExprKind::Arrow(list(it.steps(), |it| Some(expr(cx, &it)))),
         ast::Expr::Pipe(it) => ExprKind::Pipeline {
@@ -543,18 +558,18 @@ fn choice_option(cx: &mut Build, node: &ast::ChoiceOption<Inner<'_>>) -> ChoiceO
             .or_else(|| label.as_ref().map(|it| it.node().spelling()))
             .unwrap_or_default(),
         range: label.map_or_else(|| range(node), |it| range(&it)),
-        body: body(cx, node.body()),
+        body: body(cx, node.body(), node.node()),
     }
 }
 
 fn stage(cx: &mut Build, node: &ast::PipeOp<Inner<'_>>) -> Stage {
     let kind = match node.kind() {
-        Some(PipeOpKind::Map) => StageKind::Map(body(cx, node.body())),
-        Some(PipeOpKind::Filter) => StageKind::Filter(body(cx, node.body())),
-        Some(PipeOpKind::Pmap) => StageKind::Pmap(body(cx, node.body())),
+        Some(PipeOpKind::Map) => StageKind::Map(body(cx, node.body(), node.node())),
+        Some(PipeOpKind::Filter) => StageKind::Filter(body(cx, node.body(), node.node())),
+        Some(PipeOpKind::Pmap) => StageKind::Pmap(body(cx, node.body(), node.node())),
         Some(PipeOpKind::Reduce) => StageKind::Reduce {
             params: params(node.params()),
-            body: body(cx, node.body()),
+            body: body(cx, node.body(), node.node()),
         },
         Some(PipeOpKind::Chunks) => StageKind::Chunks(
             args(cx, node.args())

@@ -16,8 +16,9 @@ use crate::{
 /// Deepest nesting of bodies and expressions the parser follows; it bounds its use of the stack.
 pub(crate) const DEPTH_LIMIT: u32 = 256;
 
-/// Looks at the input without consuming anything that the parser may take before it counts as stuck.
-const FUEL: u32 = 4096;
+/// Looks at the input without consuming anything that the parser may take before it counts as stuck. Leaving all the levels that
+/// [`DEPTH_LIMIT`] allows, with some dozens of looks each, must not.
+const FUEL: u32 = DEPTH_LIMIT * 256;
 
 pub(crate) struct Parser<'a> {
     text: &'a str,
