@@ -451,3 +451,112 @@ fn event_lines_neither_repeat_choices_nor_name_parts_of_nothing() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn a_page_can_go_to_a_device_or_a_pipe() {
+    let dir = workspace(&[("a.prose", "session \"go\"\n")]);
+    let ran = prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "-q"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    if cfg!(unix) {
+        let page = prose(dir.path(), &["runs", "show", "last", "--report", "/dev/stdout"]);
+        assert!(
+            page.code == 0 && page.stdout.trim_end().ends_with("</html>"),
+            "{page:?}"
+        );
+    }
+}
+
+#[test]
+fn commands_that_go_on_work_where_the_person_is() {
+    let dir = workspace(&[
+        ("pro ject/prose.toml", ""),
+        ("pro ject/a.prose", "input q: \"Which?\"\n"),
+        ("pro ject/a.mock.toml", "[defaults]\nask = true\n"),
+        ("other/prose.toml", ""),
+    ]);
+    let other = dir.path().join("other");
+    let ran = prose(
+        &other,
+        &["run", "../pro ject/a.prose", "--backend", "simulate", "-q"],
+    );
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let root = dir.path().join("pro ject").canonicalize().unwrap();
+    let expected = format!("to answer: cd '{}' && prose resume 2", root.display());
+    assert!(ran.stderr.contains(&expected), "{ran:?}");
+}
+
+/// What happens when the disk is full, shown by a limit for the size of files.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_no_half_run_and_says_how_to_go_on() {
+    let dir = workspace(&[("a.prose", "repeat 400:\n  session \"go\"\noutput o = \"done\"\n")]);
+    let limited = |blocks: u32| -> prose_tests::Ran {
+        let prose = prose_tests::bin("prose");
+        let script = format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec '{}' run a.prose --backend simulate -q",
+            prose.display()
+        );
+        std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(dir.path())
+            .output()
+            .unwrap()
+            .into()
+    };
+    let none = limited(0);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""), "{none:?}");
+    let left = std::fs::read_dir(dir.path().join(".prose/runs")).unwrap().count();
+    assert_eq!(left, 0, "nothing ran, nothing stays");
+    let cut = limited(60);
+    assert_eq!((cut.code, cut.stdout.as_str()), (1, ""), "{cut:?}");
+    let run = prose_tests::only_run(dir.path());
+    let id = run.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(
+        cut.stderr.contains("journal.jsonl") && cut.stderr.contains(&format!("prose resume {id}\n")),
+        "{cut:?}"
+    );
+    let resumed = prose(dir.path(), &["resume", &id, "-q"]);
+    assert_eq!(
+        (resumed.code, resumed.stdout.as_str()),
+        (0, "done\n"),
+        "{resumed:?}"
+    );
+}
+
+/// Nobody reads what is written, so that the process hangs in a write.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_process_that_waits_for_a_reader() {
+    let dir = workspace(&[("a.prose", "repeat 400:\n  session \"go\"\n")]);
+    let mut child = prose_tests::prose_command(dir.path())
+        .args(["run", "a.prose", "--backend", "simulate", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let ended = |dir: &std::path::Path| {
+        prose(dir, &["runs", "--format", "json"])
+            .stdout
+            .contains("\"completed\"")
+    };
+    while !ended(dir.path()) {
+        assert_eq!(
+            child.try_wait().unwrap(),
+            None,
+            "the pipe was large enough for all events"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let status = loop {
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(130));
+}

@@ -56,7 +56,7 @@ pub enum StateError {
         candidates: Vec<String>,
     },
     /// The run stopped before its first record: nothing ran and nothing can be resumed.
-    #[error("run {} never started: its journal has no header", path.display())]
+    #[error("run {} never started: its journal has no header; nothing of it ran, so start it again with `prose run`", path.display())]
     NoHeader {
         /// The run directory.
         path: PathBuf,

@@ -65,16 +65,27 @@ impl RunDir {
         };
         let dir = RunDir { path };
         failpoint::hit("run", "folder");
+        match dir.begin(&runs) {
+            Ok(lock) => Ok((dir, id, lock)),
+            Err(error) => {
+                // Nothing is in it that anyone needs.
+                let _ = std::fs::remove_dir_all(&dir.path);
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&self, runs: &Path) -> Result<RunLock> {
         // IMPORTANT: locked before anything else, so that nobody takes the half-made run for a crashed one.
-        let lock = dir.lock()?;
+        let lock = self.lock()?;
         failpoint::hit("run", "locked");
         for folder in FOLDERS {
-            create_dir(&dir.path.join(folder))?;
+            create_dir(&self.path.join(folder))?;
         }
-        sync_dir(&dir.path)?;
-        sync_dir(&runs)?;
+        sync_dir(&self.path)?;
+        sync_dir(runs)?;
         failpoint::hit("run", "folders");
-        Ok((dir, id, lock))
+        Ok(lock)
     }
 
     /// The directory of a run that has none, because its state is in memory: an empty path, never to be used.

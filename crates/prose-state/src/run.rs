@@ -181,6 +181,15 @@ impl Run {
     /// when this returns.
     pub fn create(project_root: &Path, new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
         let (dir, run_id, lock) = RunDir::create(project_root, &*clock, ids)?;
+        let path = dir.path().to_owned();
+        Run::fill(dir, run_id, lock, new, clock).inspect_err(|_| {
+            // Nothing ran: what would stay is a folder that looks like a run. That it goes is not promised.
+            let _ = std::fs::remove_dir_all(path);
+        })
+    }
+
+    /// Puts into a new run's directory what has to be there before anything runs.
+    fn fill(dir: RunDir, run_id: RunId, lock: RunLock, new: NewRun, clock: Arc<dyn Clock>) -> Result<Run> {
         let values = ValueStore::open(&dir.values())?;
         let bundle = encode_bundle(&new.bundle)?;
         let bundle_bytes = Some(digest_of(&bundle));
@@ -311,6 +320,12 @@ impl Run {
     }
 }
 
+/// What orders runs by their start: the second that the id begins with, and the exact time where the journal tells it.
+fn age(run: &RunSummary) -> (&str, Option<&str>, &str) {
+    let id = run.id.as_str();
+    (crate::view::second(id), run.started.as_deref(), id)
+}
+
 /// Says how every run of a project stands, the newest first. Runs that can't be read are among them.
 pub fn list_runs(project_root: &Path) -> Result<Vec<RunSummary>> {
     let runs = RunDir::runs(project_root);
@@ -326,8 +341,7 @@ pub fn list_runs(project_root: &Path) -> Result<Vec<RunSummary>> {
             summaries.push(run_summary(&RunDir::at(&path)?));
         }
     }
-    // Ids begin with the time.
-    summaries.sort_by(|a, b| b.id.cmp(&a.id));
+    summaries.sort_by(|a, b| age(b).cmp(&age(a)));
     Ok(summaries)
 }
 

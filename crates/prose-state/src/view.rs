@@ -49,7 +49,17 @@ pub fn find_run(project_root: &Path, wanted: &str) -> Result<RunDir> {
         return Err(StateError::NoRuns { root });
     }
     if wanted == "last" {
-        return RunDir::find(project_root, &RunId::from(ids.swap_remove(0)));
+        let second = second(&ids[0]).to_owned();
+        ids.retain(|id| self::second(id) == second);
+        let id = match ids.len() {
+            1 => ids.swap_remove(0),
+            // Within a second the order of the ids is chance.
+            _ => ids
+                .into_iter()
+                .max_by_key(|id| (first_ts(&RunDir::runs(project_root).join(id)), id.clone()))
+                .unwrap_or_default(),
+        };
+        return RunDir::find(project_root, &RunId::from(id));
     }
     let mut found: Vec<String> = ids
         .into_iter()
@@ -69,6 +79,23 @@ pub fn find_run(project_root: &Path, wanted: &str) -> Result<RunDir> {
             })
         }
     }
+}
+
+/// The part of an id that says when its run was started.
+pub(crate) fn second(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(second, _)| second)
+}
+
+/// When a run was started, to the millisecond; only the beginning of its journal is read.
+fn first_ts(run: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct First {
+        ts: String,
+    }
+    let journal = std::fs::File::open(run.join("journal.jsonl")).ok()?;
+    let mut lines =
+        serde_json::Deserializer::from_reader(std::io::BufReader::new(journal)).into_iter::<First>();
+    lines.next()?.ok().map(|first| first.ts)
 }
 
 fn run_ids(project_root: &Path) -> Result<Vec<String>> {

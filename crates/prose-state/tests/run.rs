@@ -370,3 +370,31 @@ fn the_deepest_values_are_read_back() {
         RecordBody::Outcome { outcome: Outcome::Session(session), .. } if session.value == value
     )));
 }
+
+#[test]
+fn the_newest_of_two_runs_of_a_second_is_told_by_the_exact_time() {
+    let root = tempfile::tempdir().unwrap();
+    // The later one's id comes first in the alphabet.
+    let mut ids = Vec::new();
+    for (id, ms) in [(9, START), (1, START + 200)] {
+        let new = NewRun {
+            program: "main.prose".into(),
+            bundle: bundle("session \"a\"\n"),
+            inputs: Default::default(),
+            options: RunOptions::default(),
+            engine: "test".into(),
+        };
+        let clock = Arc::new(ManualClock::at(ms));
+        let run = Run::create(root.path(), new, clock, &FixedIds::from(id)).unwrap();
+        ids.push(run.id().clone());
+    }
+    assert!(ids[1] < ids[0], "{ids:?}");
+    let last = prose_state::find_run(root.path(), "last").unwrap();
+    assert!(last.path().ends_with(ids[1].as_str()), "{last:?}");
+    let listed: Vec<_> = list_runs(root.path())
+        .unwrap()
+        .into_iter()
+        .map(|run| run.id)
+        .collect();
+    assert_eq!(listed, [ids[1].clone(), ids[0].clone()]);
+}

@@ -114,8 +114,8 @@ fn fix(root: &Path, paths: &[PathBuf], config: &Config) -> bool {
     written
 }
 
-/// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
-pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
+/// The root of the project that a path belongs to.
+pub(crate) fn root(path: &Path) -> PathBuf {
     let start = if path.is_dir() {
         path
     } else {
@@ -123,7 +123,12 @@ pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
             .filter(|p| !p.as_os_str().is_empty())
             .unwrap_or(Path::new("."))
     };
-    let root = find_root(start, Path::new("."), home().as_deref());
+    find_root(start, Path::new("."), home().as_deref())
+}
+
+/// The project root of a path, and its configuration. The user runs the command there, so it is trusted.
+pub(crate) fn project(path: &Path) -> Result<(PathBuf, Config), String> {
+    let root = root(path);
     let environment = Environment::load(&root)
         .map_err(|error| format!("can't read {}: {error}", root.join(".prose/.env").display()))?;
     let config = Config::load(

@@ -98,9 +98,9 @@ fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
     programs
 }
 
-/// Writes a file, whether it is there or not.
+/// Writes a file, whether it is there or not. A device or a pipe, as `/dev/stdout`, is written to: it can't be replaced.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    if path.exists() {
+    if path.is_file() {
         return replace(path, text);
     }
     fs::write(path, text)

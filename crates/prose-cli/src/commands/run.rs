@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prose_model::codes::Severity;
@@ -11,9 +12,10 @@ use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
 use prose_runtime::{
-    Attach, Engine, InputMode, Overrides, PermissionProvider, ResumeRequest, RunError, RunHandle, RunRequest,
-    RunResult, StreamItem, value_from_json,
+    Attach, Engine, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl, RunError, RunHandle,
+    RunRequest, RunResult, StreamItem, value_from_json,
 };
+use tokio::sync::Notify;
 
 use super::check::{configured, project, render_all};
 use super::{Exit, colour, fail, out, say};
@@ -368,8 +370,10 @@ fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunE
         Err(error) => return fail(&format!("can't start: {error}")),
     };
     let exit = runtime.block_on(async {
+        let interrupts = Arc::new(Interrupts::default());
+        tokio::spawn(interrupts.clone().listen());
         match start.await {
-            Ok(handle) => watch(common, handle).await,
+            Ok(handle) => watch(common, handle, &interrupts).await,
             Err(error) => fail(&error.to_string()),
         }
     });
@@ -378,8 +382,37 @@ fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunE
     exit
 }
 
-async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
+/// What Ctrl-C does. It is listened for apart from everything that writes: a reader that has stopped reading holds a
+/// write up for ever, and must not hold the person up.
+#[derive(Default)]
+struct Interrupts {
+    control: OnceLock<RunControl>,
+    over: AtomicBool,
+    cancelling: Notify,
+}
+
+impl Interrupts {
+    async fn listen(self: Arc<Self>) {
+        let mut count = 0;
+        while tokio::signal::ctrl_c().await.is_ok() {
+            count += 1;
+            match self.control.get() {
+                Some(control) if count < 3 && !self.over.load(Ordering::Relaxed) => {
+                    control.cancel();
+                    if count == 1 {
+                        self.cancelling.notify_one();
+                    }
+                }
+                // Before the start, behind the end, or for the third time: what is written is safe as it is.
+                _ => std::process::exit(130),
+            }
+        }
+    }
+}
+
+async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrupts) -> Exit {
     let control = handle.control();
+    let _ = interrupts.control.set(control.clone());
     let terminal = io::stderr().is_terminal();
     let mut view = match (common.json, common.quiet || handle.ended().is_some(), terminal) {
         (true, ..) => View::Json,
@@ -393,7 +426,6 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
     let asks = matches!(attach(common).inputs, InputMode::Ask);
     let mut prompter = Prompter::default();
     let mut frame = tokio::time::interval(FRAME);
-    let mut interrupts = 0;
     let Some(mut events) = handle.take_events() else {
         return fail("the run's events were taken");
     };
@@ -442,29 +474,29 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle) -> Exit {
                 }
                 None => control.stop_asking(),
             },
-            signal = tokio::signal::ctrl_c() => {
-                if signal.is_err() {
-                    continue;
+            () = interrupts.cancelling.notified() => {
+                if let View::Tree(_, screen) = &mut view {
+                    let _ = screen.erase();
                 }
-                interrupts += 1;
-                match interrupts {
-                    1 => {
-                        say("cancelling; clean-up still runs, Ctrl-C again cuts it short\n");
-                        control.cancel();
-                    }
-                    2 => control.cancel(),
-                    _ => return Exit::Cancelled,
-                }
+                say("cancelling; clean-up still runs, Ctrl-C again cuts it short\n");
             }
         }
     }
     if let View::Tree(tree, screen) = &mut view {
         let _ = screen.draw(tree);
     }
-    let exit = match handle.join().await {
+    let joined = handle.join().await;
+    interrupts.over.store(true, Ordering::Relaxed);
+    let exit = match joined {
         Ok(result) => finish(common, &result),
         Err(error) => {
             fail(&error.to_string());
+            if !control.dir().as_os_str().is_empty() {
+                say(&format!(
+                    "what was answered is kept; to go on when that is mended: {}\n",
+                    resume_command(control.dir())
+                ));
+            }
             Exit::Failed
         }
     };
@@ -486,8 +518,8 @@ fn write_record(dir: &Path, path: &Path) {
             }
         }
         Err(error) => say(&format!(
-            "error: the record was not written: {error}\n  to try again: prose resume {} --record FILE\n",
-            dir.file_name().unwrap_or_default().to_string_lossy()
+            "error: the record was not written: {error}\n  to try again: {} --record FILE\n",
+            resume_command(dir)
         )),
     }
 }
@@ -537,7 +569,7 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         }
         RunStatus::Waiting => {
             let mut text = "the run waits for input:\n".to_owned();
-            let mut command = format!("prose resume {}", result.run_id);
+            let mut command = resume_command(&result.dir);
             for input in &result.waiting {
                 text.push_str(&format!(
                     "  {}: {}{}\n",
@@ -558,17 +590,40 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
             if let Some(error) = &result.error {
                 say(&format!("error: {}\n", error.message));
             }
+            if let Some(root) = elsewhere(&result.dir) {
+                say(&format!("the run is below {}; resume it there\n", root.display()));
+            }
             Exit::Failed
         }
         RunStatus::Cancelled => Exit::Cancelled,
         RunStatus::Interrupted => {
             say(&format!(
-                "the run was interrupted; to go on: prose resume {}\n",
-                result.run_id
+                "the run was interrupted; to go on: {}\n",
+                resume_command(&result.dir)
             ));
             Exit::Cancelled
         }
     }
+}
+
+/// The command that goes on with a run, as it works where the person is.
+fn resume_command(dir: &Path) -> String {
+    let id = dir.file_name().unwrap_or_default().to_string_lossy();
+    match elsewhere(dir) {
+        Some(root) => format!("cd {} && prose resume {id}", shell_word(&root.to_string_lossy())),
+        None => format!("prose resume {id}"),
+    }
+}
+
+/// The project root of a run that isn't found from the current folder, because that belongs to another project or to none.
+fn elsewhere(dir: &Path) -> Option<&Path> {
+    let root = dir.ancestors().nth(3)?;
+    let here = super::check::root(Path::new("."));
+    let same = match (here.canonicalize(), root.canonicalize()) {
+        (Ok(here), Ok(root)) => here == root,
+        _ => true,
+    };
+    (!same).then_some(root)
 }
 
 /// A word as a shell takes it whole.

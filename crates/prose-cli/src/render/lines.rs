@@ -48,7 +48,10 @@ impl Lines {
                 } else {
                     ""
                 };
-                format!("run      {verb} {program} on {backend}{note}; {dir}")
+                match dir.is_empty() {
+                    true => format!("run      {verb} {program} on {backend}{note}"),
+                    false => format!("run      {verb} {program} on {backend}{note}; {dir}"),
+                }
             }
             Event::RunFinished {
                 status, error, usage, ..
