@@ -46,6 +46,9 @@ struct Input {
     text: String,
 }
 
+/// Names a file to be measured too: a program of one's own.
+const OWN: &str = "PROSE_BENCH_TEXT";
+
 /// What is measured; only a small text when this runs as a test.
 fn inputs() -> Vec<Input> {
     let measured = std::env::args().any(|it| it == "--bench");
@@ -65,6 +68,15 @@ fn inputs() -> Vec<Input> {
         name: format!("dense/{size}"),
         text: test_programs::dense(bytes),
     });
+    if let Some(path) = std::env::var_os(OWN) {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => all.push(Input {
+                name: "own".to_owned(),
+                text,
+            }),
+            Err(error) => panic!("{OWN}={}: {error}", path.display()),
+        }
+    }
     all
 }
 
