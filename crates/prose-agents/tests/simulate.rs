@@ -60,7 +60,7 @@ async fn answers(mock: &str, requests: Vec<SessionRequest>) -> Vec<String> {
     let sim = Simulate::new(MockFile::parse(mock).unwrap(), false);
     let mut spawns = Vec::new();
     for (order, request) in requests.into_iter().enumerate() {
-        let issued = issued(order as u64, Effect::Session(Box::new(request.clone())));
+        let issued = issued(order as u64, Effect::Session(Arc::new(request.clone())));
         sim.issued(&issued, &InlineContent).unwrap();
         spawns.push((issued.id, Arc::new(request)));
     }

@@ -1,5 +1,7 @@
 //! What the machine asks of the world, and what the world answers.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +28,8 @@ pub struct Issued {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Effect {
-    /// Run a subagent.
-    Session(Box<SessionRequest>),
+    /// Run a subagent. Shared, since the machine, whoever performs it and whoever observes it all keep it while it is open.
+    Session(Arc<SessionRequest>),
     /// Decide something that the program leaves to judgement.
     Judge(Box<JudgeRequest>),
     /// Read the content of a value as a list, record, number, truth value, or compare it.

@@ -73,13 +73,13 @@ pub(crate) fn hash(effect: &Effect) -> Digest {
     // Where its statement stands in the file is no part of the question: an edit above it changes nothing.
     let placeless = match effect {
         Effect::Session(request) => {
-            let mut request = request.clone();
+            let mut request = (**request).clone();
             request.binding.source = SourceRange {
                 file: 0,
                 start: 0,
                 end: 0,
             };
-            Some(Effect::Session(request))
+            Some(Effect::Session(Arc::new(request)))
         }
         _ => None,
     };

@@ -115,7 +115,7 @@ impl Driver {
             let Effect::Session(request) = &issued.effect else {
                 continue;
             };
-            match self.start_session(&issued, Arc::new((**request).clone())) {
+            match self.start_session(&issued, request.clone()) {
                 Ok(()) => {}
                 Err(NotStarted::Broken(error)) => return Err(error),
                 Err(NotStarted::Fails(failure)) => {

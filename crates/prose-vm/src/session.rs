@@ -1,5 +1,7 @@
 //! Sessions: building the request at spawn, tries, results.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use prose_model::{
     Backoff, BindKind, BindingTarget, ContextItem, Effect, EffectId, End, ErrorKind, ErrorValue, Event,
@@ -79,7 +81,7 @@ impl Machine {
         };
         let state = SessionState {
             node,
-            request,
+            request: Arc::new(request),
             backoff: plan.backoff,
             sleeping: false,
             anonymous,
@@ -159,7 +161,7 @@ impl Machine {
         );
         let (attempt, max_attempts) = (request.attempt, request.max_attempts);
         let binding = request.binding.binding.clone();
-        let effect = self.issue(Some(s.id), &s.cx, node, id, Effect::Session(Box::new(request)));
+        let effect = self.issue(Some(s.id), &s.cx, node, id, Effect::Session(request));
         self.emit(Event::SessionStarted {
             at,
             effect: effect.clone(),
@@ -224,11 +226,11 @@ impl Machine {
         });
         if let Some(frame) = self.scopes.frame_of_mut(s.cx.scope) {
             frame.finished([SessionSummary {
-                label: state.request.label,
+                label: state.request.label.clone(),
                 summary,
             }]);
         }
-        let BindingTarget { binding, source, .. } = state.request.binding;
+        let BindingTarget { binding, source, .. } = state.request.binding.clone();
         s.last_binding = Some(binding.clone());
         let code = self.code.clone();
         match &code.node(state.node).op {
@@ -269,7 +271,7 @@ impl Machine {
         let attempt = state.request.attempt;
         // A spent budget does not come back by trying again.
         if attempt >= state.request.max_attempts || failure.kind == ErrorKind::Budget {
-            return Control::Unwind(Unwind::Error(std::sync::Arc::new(ErrorValue {
+            return Control::Unwind(Unwind::Error(Arc::new(ErrorValue {
                 kind: failure.kind,
                 message: failure.message,
                 statement: self.code.node(state.node).id.clone(),
@@ -277,7 +279,7 @@ impl Machine {
                 attempts: attempt,
             })));
         }
-        state.request.attempt = attempt + 1;
+        Arc::make_mut(&mut state.request).attempt = attempt + 1;
         let ms = wait_ms(state.backoff, attempt);
         if ms == 0 && failure.retry_after_ms.is_none() {
             return self.try_session(s, state);

@@ -189,7 +189,7 @@ pub(crate) struct TaskState {
 #[derive(Debug)]
 pub(crate) struct SessionState {
     pub node: NodeId,
-    pub request: SessionRequest,
+    pub request: Arc<SessionRequest>,
     pub backoff: Backoff,
     pub sleeping: bool,
     /// Whether the result has no name of its own.
