@@ -45,7 +45,7 @@ pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
 pub use log::Fault;
 pub use nesting::Nesting;
 pub use request::{
-    AnswerError, Attach, InputMode, Limits, Overrides, PermissionProvider, ResumeRequest, RunError,
+    AnswerError, Attach, InputMode, Limits, Output, Overrides, PermissionProvider, ResumeRequest, RunError,
     RunRequest, RunResult, Signal, WaitingInput, value_from_json,
 };
 pub use timer::{SystemTimer, Timer, Wait};

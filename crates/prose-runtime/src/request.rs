@@ -1,6 +1,8 @@
 //! What a caller hands to the engine and gets back.
 
+use std::borrow::Cow;
 use std::future::Future;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use indexmap::IndexMap;
 use prose_agents::{
     Backend, BackendError, Content, PermissionAnswer, PermissionQuestion, plain_json, plain_text,
 };
-use prose_model::{Bundle, EffectId, ErrorValue, Name, RunId, RunOptions, RunStatus, Usage, Value};
+use prose_model::{Bundle, EffectId, ErrorValue, Name, RunId, RunOptions, RunStatus, Text, Usage, Value};
 use prose_state::StateError;
 
 use crate::content::StoreContent;
@@ -163,6 +165,49 @@ impl std::fmt::Debug for RunResult {
     }
 }
 
+/// What a program prints.
+pub struct Output<'a> {
+    text: Cow<'a, Text>,
+    content: &'a StoreContent,
+}
+
+impl Output<'_> {
+    /// Whether it is the empty text.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Writes it, with a newline behind it unless it ends with one.
+    ///
+    /// # Errors
+    /// Those of the writer; and of the run's files, should they have gone meanwhile.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = Lines { out, last: None };
+        self.content.0.copy_text(&self.text, &mut line)?;
+        match line.last {
+            Some(b'\n') => Ok(()),
+            _ => line.out.write_all(b"\n"),
+        }
+    }
+}
+
+/// Passes everything on and knows the last byte.
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    last: Option<u8>,
+}
+
+impl Write for Lines<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.last = bytes[..written].last().copied().or(self.last);
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// An input that nobody has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingInput {
@@ -195,6 +240,27 @@ impl RunResult {
         value
             .map(|value| plain_text(value, &self.content).map_err(failed))
             .transpose()
+    }
+
+    /// The same as [`RunResult::output_text`], to be written without having it in memory. What it refers to has been
+    /// checked when this returns.
+    pub fn output(&self) -> Result<Option<Output<'_>>, RunError> {
+        let value = self.result.as_ref().or_else(|| self.outputs.values().next());
+        let several = self.result.is_none() && self.outputs.len() > 1;
+        let text = match value {
+            Some(Value::Text(text)) if !several => {
+                self.content.0.verify_text(text)?;
+                Cow::Borrowed(text)
+            }
+            _ => match self.output_text()? {
+                Some(text) => Cow::Owned(Text::inline(text)),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Output {
+            text,
+            content: &self.content,
+        }))
     }
 
     /// Whether the program came to nothing: it bound no output, and its value is null.

@@ -288,6 +288,35 @@ impl ValueStore {
         Ok(whole)
     }
 
+    /// Checks that all that a text refers to is there and is what its name says.
+    pub fn verify_text(&self, text: &Text) -> Result<()> {
+        text.parts.iter().try_for_each(|part| match part {
+            TextPart::Inline(_) => Ok(()),
+            TextPart::Ref(reference) => self.verify(&reference.sha256),
+        })
+    }
+
+    /// Writes the whole text, references read piece by piece, so that its length costs no memory. Not checked:
+    /// [`ValueStore::verify_text`] does that.
+    pub fn copy_text(&self, text: &Text, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        for part in &text.parts {
+            match part {
+                TextPart::Inline(inline) => out.write_all(inline.as_bytes())?,
+                TextPart::Ref(reference) => {
+                    let digest = &reference.sha256;
+                    match self.remembered(digest).map_err(std::io::Error::other)? {
+                        Some(content) => out.write_all(&content)?,
+                        None => {
+                            let path = self.path(digest).map_err(std::io::Error::other)?;
+                            std::io::copy(&mut File::open(path)?, out)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The value as JSON, references read. A number JSON can't write is null; an error is an object of its fields.
     pub fn to_json(&self, value: &Value) -> Result<serde_json::Value> {
         Ok(match value {

@@ -528,19 +528,10 @@ fn write_record(dir: &Path, path: &Path) {
 fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
     let mut written = Exit::Ok;
     if !common.json {
-        match result.output_text() {
+        match result.output() {
             // Nothing is no empty line.
-            Ok(Some(text)) if text.is_empty() && result.has_no_value() => {}
-            Ok(Some(text)) => {
-                written = out(|stdout| {
-                    stdout.write_all(text.as_bytes())?;
-                    if text.ends_with('\n') {
-                        Ok(())
-                    } else {
-                        stdout.write_all(b"\n")
-                    }
-                });
-            }
+            Ok(Some(output)) if output.is_empty() && result.has_no_value() => {}
+            Ok(Some(output)) => written = out(|stdout| output.write(stdout)),
             Ok(None) => {}
             Err(error) => written = fail(&error.to_string()),
         }
