@@ -1,8 +1,8 @@
 //! The drive loop of one run. It lives on a thread of its own, because journal and machine are synchronous; effects
 //! are tokio tasks, which report back by messages.
 //!
-//! Order of every step: an outcome is journaled and on disk, then the machine sees it, then what it asks is
-//! journaled and performed. So what a replay of the journal rebuilds is what happened.
+//! Order of every step: an outcome is journaled and on disk, together with those that arrived with it, then the machine
+//! sees it, then what it asks is journaled and performed. So what a replay of the journal rebuilds is what happened.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use indexmap::IndexMap;
 use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
 use prose_model::{
-    CancelWhat, Decision, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome,
-    ProcessId, RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
+    CancelWhat, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome, ProcessId,
+    RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
 };
 use prose_state::{MemoryRoots, Run, snippet};
 use prose_vm::{Completion, Machine, StepState};
@@ -71,7 +71,7 @@ pub(crate) struct Driver {
     pub(crate) usage: Usage,
     pub(crate) budget: Budget,
     /// A session was stopped at what was left of the budget.
-    exhausted: bool,
+    pub(crate) exhausted: bool,
     /// Whether it was said that the budget can't be kept.
     unpriced: bool,
     /// What waits for a larger budget, besides the queue.
@@ -85,7 +85,7 @@ pub(crate) struct Driver {
     pub(crate) leftovers: HashMap<EffectId, Vec<ProcessId>>,
     pub(crate) replaying: bool,
     pub(crate) asking: bool,
-    cancelled: bool,
+    pub(crate) cancelled: bool,
     stop: bool,
 }
 
@@ -293,7 +293,7 @@ impl Driver {
     }
 
     /// Counts what an effect has cost that gets no outcome.
-    fn spend(&mut self, id: &EffectId, usage: Usage) -> Result<(), RunError> {
+    pub(crate) fn spend(&mut self, id: &EffectId, usage: Usage) -> Result<(), RunError> {
         if usage == Usage::default() {
             return Ok(());
         }
@@ -306,7 +306,7 @@ impl Driver {
     }
 
     /// Says once that money can't be counted.
-    fn check_priced(&mut self, usage: &Usage) {
+    pub(crate) fn check_priced(&mut self, usage: &Usage) {
         let used = usage.input_tokens + usage.output_tokens > 0;
         if self.budget.usd.is_some() && used && usage.cost_usd.is_none() && !self.unpriced {
             self.unpriced = true;
@@ -450,93 +450,8 @@ impl Driver {
                 }
                 Ok(())
             }
-            Next::Answer(id, result) => self.answer(id, result),
+            Next::Answer(id, result) => self.answers(id, result),
         }
-    }
-
-    fn answer(&mut self, id: EffectId, result: TaskResult) -> Result<(), RunError> {
-        let Some(issued) = self.open.get(&id).cloned() else {
-            return Ok(());
-        };
-        let is_pure = matches!(result, TaskResult::Pure(_));
-        let outcome = match result {
-            TaskResult::Session {
-                reply, reattached, ..
-            } => self.finish_session(&issued, *reply, reattached)?,
-            TaskResult::Outcome(outcome) => *outcome,
-            TaskResult::Pure(value) => Outcome::Decoded { value: *value },
-            // Both are dealt with before anything is put on the timeline.
-            TaskResult::NoAnswer | TaskResult::Lost => return Ok(()),
-        };
-        if let Outcome::Failed(failure) = &outcome
-            && failure.kind == ErrorKind::Budget
-            && matches!(
-                issued.effect,
-                Effect::Session(_) | Effect::Judge(_) | Effect::Decode(_)
-            )
-            && !self.budget.is_none()
-            && !self.cancelled
-        {
-            // Stopped at what was left: the program does not see it, and a larger budget asks again.
-            self.spend(&id, failure.usage)?;
-            self.exhausted = true;
-            self.release(&id);
-            self.held.push(issued);
-            return Ok(());
-        }
-        let outcome = self.stored(outcome)?;
-        self.record(&issued, None)?;
-        for update in self.buffered(&id) {
-            self.publish_update(&id, update);
-        }
-        let record = RecordBody::Outcome {
-            id: id.clone(),
-            lease: self.run.lease,
-            outcome: outcome.clone(),
-        };
-        // What is simulated can be had again for nothing and comes out the same, so that a sync now and then is enough;
-        // memory outlives the run, and what it holds must not be missing from the journal.
-        let remembered = matches!(&outcome, Outcome::Session(session) if session.memory.is_some());
-        if is_pure || (self.capabilities.virtual_time && !remembered) {
-            self.log.append(record)?;
-        } else {
-            self.log.append_durable(record)?;
-        }
-        self.open.shift_remove(&id);
-        // An id is issued once; which ones have a record matters only as long as they are open.
-        self.recorded.remove(&id);
-        self.questions.close(&id);
-        let usage = outcome_usage(&outcome);
-        self.usage.add(&usage);
-        self.check_priced(&usage);
-        self.remember(&issued, &outcome);
-        self.project_memory(&id, &outcome);
-        self.release(&id);
-        self.machine
-            .resolve(&id, outcome)
-            .map_err(|error| RunError::Engine(error.to_string()))?;
-        self.settle()?;
-        self.start_queued()
-    }
-
-    /// The outcome with every large text in the value store, on disk before the record that names it.
-    fn stored(&self, outcome: Outcome) -> Result<Outcome, RunError> {
-        let values = &self.run.values;
-        Ok(match outcome {
-            Outcome::Decoded { value } => Outcome::Decoded {
-                value: values.externalize(&value)?,
-            },
-            Outcome::Input { value } => Outcome::Input {
-                value: values.externalize(&value)?,
-            },
-            Outcome::Verdict(mut verdict) => {
-                if let Decision::Value(value) = &verdict.decision {
-                    verdict.decision = Decision::Value(values.externalize(value)?);
-                }
-                Outcome::Verdict(verdict)
-            }
-            other => other,
-        })
     }
 
     /// Writes the `issued` record of an effect, once.
@@ -704,7 +619,7 @@ impl Driver {
         }
     }
 
-    fn publish_update(&mut self, id: &EffectId, update: SessionUpdate) {
+    pub(crate) fn publish_update(&mut self, id: &EffectId, update: SessionUpdate) {
         let effect = id.clone();
         self.publisher.stream(match update {
             SessionUpdate::Text(text) => Event::SessionText { effect, text },

@@ -274,6 +274,10 @@ impl Replay<'_> {
             ));
             return true;
         };
+        if effect.cancelled {
+            // It arrived together with the answer that made the program cancel it, and was too late.
+            return true;
+        }
         effect.answer = Some((self.now, outcome.clone(), self.answers));
         self.answers += 1;
         if let Err(error) = self.machine.resolve(id, outcome.clone()) {

@@ -16,6 +16,7 @@ mod budget;
 mod bus;
 mod catch_up;
 mod changes;
+mod commit;
 mod content;
 mod dispatch;
 mod driver;

@@ -251,6 +251,10 @@ impl Driver {
 
     fn replay_outcome(&mut self, id: &EffectId, outcome: &Outcome) -> Result<Option<LastSession>, RunError> {
         let Some(issued) = self.open.shift_remove(id) else {
+            // It arrived together with one that cancelled it: then it was too late, and still is.
+            if self.machine.resolve(id, outcome.clone()).is_ok() {
+                return Ok(None);
+            }
             return Err(self.diverged(format!(
                 "the journal answers the effect {id}, which is not asked for"
             )));

@@ -111,6 +111,15 @@ impl Timeline {
         }
     }
 
+    /// The next that has arrived with what was taken last, if it is an answer. In virtual time nothing arrives together:
+    /// what one answer brings about may be due before the next.
+    pub(crate) fn pop_with(&mut self) -> Option<Next> {
+        match self {
+            Timeline::Real(queue) if matches!(queue.front(), Some(Next::Answer(..))) => queue.pop_front(),
+            Timeline::Real(_) | Timeline::Virtual { .. } => None,
+        }
+    }
+
     /// Takes out what was ready for an effect that is no longer wanted.
     pub(crate) fn remove(&mut self, id: &EffectId) {
         match self {
