@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use prose_bench::keystrokes::{Options, measure};
-use prose_bench::{machine, report, runs};
+use prose_bench::{alone, machine, report, runs};
 
 #[derive(Parser)]
 struct Cli {
@@ -54,10 +54,14 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), String> {
     // First the one whose memory counts, before the others have used any.
+    let branches = usize::try_from(cli.sessions).map_err(|error| error.to_string())?;
     let runs = [
         runs::long_value(cli.long)?,
         runs::sessions(cli.sessions)?,
         runs::iterations(cli.sessions * 10)?,
+        alone::parallel_for(branches)?.measure()?,
+        alone::repeat(branches * 10)?.measure()?,
+        alone::loop_while(branches * 10)?.measure()?,
     ];
     let runs = report::runs(&runs);
     let (Some(server), Some(results)) = (&cli.server, &cli.results) else {
