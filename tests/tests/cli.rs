@@ -560,3 +560,41 @@ fn ctrl_c_ends_a_process_that_waits_for_a_reader() {
     };
     assert_eq!(status.code(), Some(130));
 }
+
+#[test]
+fn no_count_of_tokens_is_too_large() {
+    let dir = workspace(&[
+        ("a.prose", "session \"one\"\nsession \"two\"\n"),
+        (
+            "a.mock.toml",
+            "[[session]]\nreply = \"ok\"\ntokens = { in = 9223372036854775807, out = 9223372036854775807 }\n",
+        ),
+    ]);
+    let ran = prose(
+        dir.path(),
+        &["run", "a.prose", "--backend", "simulate", "--budget", "5"],
+    );
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for looked in [&["runs"][..], &["runs", "show", "last"], &["resume", "last"]] {
+        let looked = prose(dir.path(), looked);
+        assert_eq!(looked.code, 0, "{looked:?}");
+    }
+}
+
+/// A terminal does what the control characters in a text say.
+#[cfg(unix)]
+#[test]
+fn names_of_files_do_not_drive_the_terminal() {
+    let name = "a\u{1b}[2J.prose";
+    let dir = workspace(&[(name, "session \"one\"\nthrow \"no\"\n")]);
+    for args in [
+        &["run", name, "--backend", "simulate"][..],
+        &["runs"],
+        &["runs", "show", "last"],
+        &["run", "nowhere\u{1b}[2J.prose"],
+    ] {
+        let ran = prose(dir.path(), args);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(text.contains("[2J.prose") && !text.contains('\u{1b}'), "{ran:?}");
+    }
+}

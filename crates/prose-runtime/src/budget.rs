@@ -83,7 +83,7 @@ impl Budget {
 }
 
 fn tokens(usage: &Usage) -> u64 {
-    usage.input_tokens.saturating_add(usage.output_tokens)
+    usage.tokens()
 }
 
 /// Dollars without needless digits.

@@ -307,7 +307,7 @@ impl Driver {
 
     /// Says once that money can't be counted.
     pub(crate) fn check_priced(&mut self, usage: &Usage) {
-        let used = usage.input_tokens + usage.output_tokens > 0;
+        let used = usage.tokens() > 0;
         if self.budget.usd.is_some() && used && usage.cost_usd.is_none() && !self.unpriced {
             self.unpriced = true;
             let message = format!(

@@ -179,26 +179,27 @@ fn runs_are_listed_with_how_they_stand() {
         })
         .collect();
     let expected = [
-        ("000004", "\"unreadable\""),
         ("000003", "\"running\""),
         ("000002", "\"ended\""),
         ("000001", "\"ended\""),
+        // Of the same second, but when exactly it doesn't tell.
+        ("000004", "\"unreadable\""),
         ("aaaaaa", "\"foreign\""),
     ];
     assert_eq!(states, expected.map(|(id, state)| (id, state.to_owned())));
     assert_eq!(
-        runs[1].state,
+        runs[0].state,
         RunState::Running {
             pid: Some(std::process::id())
         }
     );
     assert_eq!(
-        runs[2].state,
+        runs[1].state,
         RunState::Ended {
             status: RunStatus::Interrupted
         }
     );
-    let done = &runs[3];
+    let done = &runs[2];
     assert_eq!(
         done.state,
         RunState::Ended {
@@ -214,7 +215,7 @@ fn runs_are_listed_with_how_they_stand() {
         ("main.prose", "simulate")
     );
     assert_eq!(done.started.as_deref(), Some("2026-01-15T14:30:52.345Z"));
-    assert_eq!(run_summary(&running.dir), runs[1]);
+    assert_eq!(run_summary(&running.dir), runs[0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use prose_runtime::plan::{Plan, PlannedSession, plan};
 
 use super::run::{Prepared, load};
-use super::{Exit, colour, fail, out};
+use super::{Exit, colour, fail, out, plain};
 use crate::args::RunArgs;
 use crate::render::text::{Columns, Paint};
 
@@ -32,13 +32,6 @@ pub(super) fn dry_run(args: &RunArgs) -> Exit {
     let paint = Paint::new(colour(&io::stdout()));
     let text = text(&plan, &prepared, backend.as_deref(), max_parallel, &paint);
     out(|stdout| stdout.write_all(text.as_bytes()))
-}
-
-/// Text for a terminal: its control characters are not the program's to send.
-fn plain(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || *c == '\n' || *c == '\t')
-        .collect()
 }
 
 fn text(

@@ -69,9 +69,16 @@ pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Text for a terminal: its control characters are not a program's, a file's or a folder's to send.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() || *c == '\n' || *c == '\t')
+        .collect()
+}
+
 /// Says why nothing was done.
 pub(crate) fn fail(message: &str) -> Exit {
-    say(&format!("error: {message}\n"));
+    say(&plain(&format!("error: {message}\n")));
     Exit::Refused
 }
 

@@ -18,7 +18,7 @@ use prose_runtime::{
 use tokio::sync::Notify;
 
 use super::check::{configured, project, render_all};
-use super::{Exit, colour, fail, out, say};
+use super::{Exit, colour, fail, out, plain, say};
 use crate::args::{CommonArgs, ResumeArgs, RunArgs};
 use crate::render::lines::Lines;
 use crate::render::tree::{Screen, Tree};
@@ -542,7 +542,11 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         RunStatus::Completed => Exit::Ok,
         RunStatus::Failed => {
             if let Some(error) = &result.error {
-                say(&format!("error: {} (at {})\n", error.message, error.place()));
+                say(&plain(&format!(
+                    "error: {} (at {})\n",
+                    error.message,
+                    error.place()
+                )));
             }
             Exit::Failed
         }

@@ -82,7 +82,7 @@ fn list(args: &RunsArgs) -> Exit {
         } else {
             format!("{}/{}", run.sessions_done, run.sessions)
         };
-        let tokens = run.usage.input_tokens + run.usage.output_tokens;
+        let tokens = run.usage.tokens();
         columns.row([
             run.id.to_string(),
             one_line(&run.program, 40),
@@ -208,7 +208,11 @@ fn text(run: &RunReport, paint: &Paint) -> String {
     if !run.resumed_ms.is_empty() {
         facts.push(format!("resumed {} times", run.resumed_ms.len()).replace(" 1 times", " once"));
     }
-    text.push_str(&format!("{}\n{}\n", facts.join(", "), paint.dim(&run.dir)));
+    text.push_str(&format!(
+        "{}\n{}\n",
+        facts.join(", "),
+        paint.dim(&one_line(&run.dir, usize::MAX / 8))
+    ));
     for problem in &run.problems {
         text.push_str(&format!("{} {}\n", paint.red("damaged:"), one_line(problem, 400)));
     }
@@ -218,7 +222,7 @@ fn text(run: &RunReport, paint: &Paint) -> String {
             paint.red("error:"),
             one_line(&error.message, 400),
             error.kind,
-            error.statement
+            one_line(&error.statement, 200)
         ));
     }
     if run.status == "interrupted" {
@@ -360,7 +364,7 @@ fn tree_lines(line: &Line, paint: &Paint) -> Vec<String> {
         notes.push(line.state.word().to_owned());
     }
     if let Some(place) = &line.place {
-        notes.push(place.clone());
+        notes.push(one_line(place, 200));
     }
     let mut rest = String::new();
     if let Some(verdict) = &line.verdict {

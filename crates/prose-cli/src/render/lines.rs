@@ -29,7 +29,10 @@ impl Lines {
         let text = self.text(&event.event)?;
         // `2026-01-15T14:30:52.123Z`: the clock time is enough in a log of one run.
         let clock = event.ts.get(11..19).unwrap_or(&event.ts);
-        Some(format!("{clock} {text}"))
+        let mut line = format!("{clock} {text}");
+        // Names of files and folders can hold them, too, and an event is one line.
+        line.retain(|c| !c.is_control());
+        Some(line)
     }
 
     fn text(&mut self, event: &Event) -> Option<String> {
