@@ -284,6 +284,22 @@ pub fn read_intact(path: &Path) -> Result<(JournalContent, Option<StateError>)> 
     }
 }
 
+/// Reads a journal that is in memory; `path` is what errors name. Any bytes are read or refused.
+///
+/// # Errors
+/// [`StateError::JournalDamaged`] as for [`Journal::open`].
+pub fn decode_journal(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
+    decode(path, bytes)
+}
+
+/// The line of a record as it is in the file, newline included.
+///
+/// # Errors
+/// [`StateError::Unserializable`] for what would not read back as it is.
+pub fn encode_record(record: &JournalRecord) -> Result<Vec<u8>> {
+    encode(record)
+}
+
 fn decode(path: &Path, bytes: &[u8]) -> Result<JournalContent> {
     let mut records = Vec::new();
     let (torn, intact) = decode_into(path, bytes, &mut records)?;

@@ -34,7 +34,9 @@ pub use clock::{
     Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds, parse_ms,
 };
 pub use error::{Damage, StateError};
-pub use journal::{Journal, JournalContent, TornTail, read_intact, read_journal};
+pub use journal::{
+    Journal, JournalContent, TornTail, decode_journal, encode_record, read_intact, read_journal,
+};
 pub use layout::{ProgramDir, RunDir, RunLock, lock_owner, safe_file_name};
 pub use memory::{AgentMemory, MemoryLock, MemoryRoots};
 pub use program::snippet;

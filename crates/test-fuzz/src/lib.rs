@@ -9,6 +9,7 @@
 mod analysis;
 mod edits;
 mod formatter;
+mod journal;
 mod lexer;
 mod mutate;
 mod parser;
@@ -27,6 +28,10 @@ impl Target {
     /// # Panics
     /// When something that must hold doesn't.
     pub fn check(self, input: &[u8]) {
+        if self == Target::Journal {
+            // Not every damage is text.
+            return journal::check(input);
+        }
         let text = String::from_utf8_lossy(input);
         match self {
             Target::Lexer => lexer::check(&text),
@@ -35,6 +40,7 @@ impl Target {
             Target::Formatter => formatter::check(&text),
             Target::Rewrites => rewrites::check(&text),
             Target::Edits => replay::check(&text),
+            Target::Journal => {}
         }
     }
 }

@@ -4,14 +4,16 @@ use std::ops::Range;
 
 use test_programs::{Numbers, originals, pieces};
 
-use crate::{Edit, Edited, Target};
+use crate::{Edit, Edited, Target, journal};
 
 /// An input of at most about `most` bytes, made from another by one to four changes that know what programs are made of. The
 /// same seed makes the same change.
 pub fn change(target: Target, input: &str, seed: u64, most: usize) -> String {
     let mut numbers = Numbers::new(seed);
-    if target == Target::Edits {
-        return change_edits(input, &mut numbers, most);
+    match target {
+        Target::Edits => return change_edits(input, &mut numbers, most),
+        Target::Journal => return journal::change(input, &mut numbers, most),
+        _ => {}
     }
     change_text(input, &mut numbers, most)
 }

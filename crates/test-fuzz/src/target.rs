@@ -15,17 +15,20 @@ pub enum Target {
     Rewrites,
     /// Edits: the way to a text never shows.
     Edits,
+    /// The journal of a run: what is whole is read, and what isn't is named.
+    Journal,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Target; 6] = [
+    pub const ALL: [Target; 7] = [
         Target::Lexer,
         Target::Parser,
         Target::Analysis,
         Target::Formatter,
         Target::Rewrites,
         Target::Edits,
+        Target::Journal,
     ];
 
     /// As on the command line, the name of its program in `fuzz/fuzz_targets/` and of the folder of its cases.
@@ -37,6 +40,7 @@ impl Target {
             Target::Formatter => "formatter",
             Target::Rewrites => "rewrites",
             Target::Edits => "edits",
+            Target::Journal => "journal",
         }
     }
 
@@ -49,13 +53,14 @@ impl Target {
             Target::Formatter => "The formatted text: the same program, once and for all",
             Target::Rewrites => "The canonical form, formatting of parts and while typing, quick fixes",
             Target::Edits => "Edits, one after the other, compared with fresh starts",
+            Target::Journal => "Journals of runs: what is whole is read, damage has a line and a byte",
         }
     }
 
     /// How many inputs CI tries: what each target gets through in well under half a minute.
     pub fn bounded_runs(self) -> u64 {
         match self {
-            Target::Lexer | Target::Parser => 40_000,
+            Target::Lexer | Target::Parser | Target::Journal => 40_000,
             Target::Analysis | Target::Formatter => 15_000,
             Target::Rewrites | Target::Edits => 4_000,
         }

@@ -78,6 +78,24 @@ fn changed_programs() {
     }
 }
 
+/// What the fuzzer begins with is what runs write.
+#[test]
+fn journals_of_runs_are_whole() {
+    for (name, damaged, torn) in [
+        ("a-run-with-memory-and-branches", false, false),
+        ("a-run-with-an-input", false, false),
+        ("torn-record", false, true),
+        ("checksum-that-does-not-fit", true, false),
+        ("record-that-is-missing", true, false),
+    ] {
+        let path = root().join("fuzz/cases/journal").join(name);
+        match prose_state::read_journal(&path) {
+            Ok(content) => assert!(!damaged && content.torn.is_some() == torn, "{name}"),
+            Err(error) => assert!(damaged, "{name}: {error}"),
+        }
+    }
+}
+
 /// Every kind of edit at random places of every program, one after the other.
 #[test]
 fn edits_of_programs() {

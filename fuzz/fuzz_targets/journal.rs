@@ -1,0 +1,3 @@
+#![no_main]
+
+prose_fuzz::target!(Journal);
