@@ -463,8 +463,16 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
                     prompter.ask(question);
                 }
                 // The tree stands still while a person types below it.
-                if let View::Tree(tree, screen) = &mut view && !prompter.waits() {
-                    let _ = screen.draw(tree);
+                match &mut view {
+                    View::Tree(tree, screen) if !prompter.waits() => {
+                        let _ = screen.draw(tree);
+                    }
+                    View::Lines(lines) => {
+                        for line in lines.overdue(std::time::Instant::now()) {
+                            say(&format!("{line}\n"));
+                        }
+                    }
+                    _ => {}
                 }
             }
             answer = prompter.answer() => match answer {
@@ -491,19 +499,29 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
         Ok(result) => finish(common, &result),
         Err(error) => {
             fail(&error.to_string());
-            if !control.dir().as_os_str().is_empty() {
+            let exit = exit_of(&error);
+            if exit == Exit::Failed && !control.dir().as_os_str().is_empty() {
                 say(&format!(
-                    "what was answered is kept; to go on when that is mended: {}\n",
+                    "what was answered is kept; to go on when that is mended: {}
+",
                     resume_command(control.dir())
                 ));
             }
-            Exit::Failed
+            exit
         }
     };
     if let Some(path) = &common.record {
         write_record(control.dir(), path);
     }
     exit
+}
+
+/// A run whose journal does not fit its program is refused although it had begun to be read: nothing was asked or written.
+fn exit_of(error: &RunError) -> Exit {
+    match error {
+        RunError::Diverged { .. } => Exit::Refused,
+        _ => Exit::Failed,
+    }
 }
 
 /// Writes the mock file; that it can't be written doesn't change how the run ended.
@@ -692,5 +710,20 @@ impl Prompter {
         let effect = effect.clone();
         self.pending = None;
         answer.map(|text| (effect, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_can_not_be_resumed_is_refused() {
+        let diverged = RunError::Diverged {
+            run: "r".into(),
+            reason: String::new(),
+        };
+        assert_eq!(exit_of(&diverged), Exit::Refused);
+        assert_eq!(exit_of(&RunError::Engine("a panic".to_owned())), Exit::Failed);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use prose_model::{
-    BindingRef, Bundle, ConstructKind, Decision, End, Event, FrameKind, RunEvent, RunStatus, SourceRange,
-    Usage,
+    BindingRef, Bundle, ConstructKind, Decision, EffectId, End, Event, FrameKind, RunEvent, RunStatus,
+    SourceRange, Usage,
 };
 
 /// Turns events into lines of plain text. Keeps what a later event needs to be readable on its own.
@@ -13,7 +14,24 @@ pub struct Lines {
     bundle: std::sync::Arc<Bundle>,
     /// What was said when the effect, construct or frame started, to say it again at its end.
     subjects: HashMap<String, String>,
+    /// Sessions that nobody works on yet, oldest first.
+    waiting: Vec<Waiting>,
+    /// When the last event was, as it is shown.
+    clock: String,
 }
+
+/// A session that waits: for its turn, or for a memory that another has.
+struct Waiting {
+    effect: EffectId,
+    /// What is said when it really starts.
+    line: String,
+    since: Instant,
+    /// Whether it was said that it waits.
+    said: bool,
+}
+
+/// Most sessions start at once; only of those that don't it is said that they wait.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Lines {
     /// For events of a run of the given bundle.
@@ -21,14 +39,34 @@ impl Lines {
         Lines {
             bundle,
             subjects: HashMap::new(),
+            waiting: Vec::new(),
+            clock: String::new(),
         }
+    }
+
+    /// Lines for sessions that have been waiting for a while at `now`, each once.
+    pub fn overdue(&mut self, now: Instant) -> Vec<String> {
+        let mut lines = Vec::new();
+        for waiting in &mut self.waiting {
+            if !waiting.said && now.saturating_duration_since(waiting.since) >= PATIENCE {
+                waiting.said = true;
+                let subject = self.subjects.get(waiting.effect.as_str());
+                let mut line = format!("{} waits    {}", self.clock, subject.map_or("", |it| it));
+                line.retain(|c| !c.is_control());
+                lines.push(line);
+            }
+        }
+        lines
     }
 
     /// The line for an event, without line end; none for events that only make sense in a tree.
     pub fn line(&mut self, event: &RunEvent) -> Option<String> {
-        let text = self.text(&event.event)?;
         // `2026-01-15T14:30:52.123Z`: the clock time is enough in a log of one run.
         let clock = event.ts.get(11..19).unwrap_or(&event.ts);
+        if self.clock != clock {
+            clock.clone_into(&mut self.clock);
+        }
+        let text = self.text(&event.event)?;
         let mut line = format!("{clock} {text}");
         // Names of files and folders can hold them, too, and an event is one line.
         line.retain(|c| !c.is_control());
@@ -84,14 +122,22 @@ impl Lines {
                 }
                 self.subjects.insert(effect.to_string(), subject.clone());
                 let model = model.as_deref().map(|m| format!(" [{m}]")).unwrap_or_default();
-                format!("session  {subject}{model}  {}", self.location(at.src))
+                self.waiting.push(Waiting {
+                    effect: effect.clone(),
+                    line: format!("session  {subject}{model}  {}", self.location(at.src)),
+                    since: Instant::now(),
+                    said: false,
+                });
+                return None;
             }
+            Event::SessionSpawned { effect, .. } => self.no_longer_waits(effect)?.line,
             Event::SessionFinished {
                 effect,
                 end,
                 summary,
                 usage,
             } => {
+                self.no_longer_waits(effect);
                 let subject = self.take(effect.as_str());
                 format!(
                     "session  {} {subject}{} - {}",
@@ -213,11 +259,15 @@ impl Lines {
             | Event::DecodeStarted { .. }
             | Event::DecodeFinished { .. }
             | Event::SleepFinished { .. }
-            | Event::SessionSpawned { .. }
             | Event::SessionText { .. }
             | Event::SessionUsage { .. } => return None,
         };
         Some(line)
+    }
+
+    fn no_longer_waits(&mut self, effect: &EffectId) -> Option<Waiting> {
+        let at = self.waiting.iter().position(|it| it.effect == *effect)?;
+        Some(self.waiting.remove(at))
     }
 
     fn take(&mut self, key: &str) -> String {
@@ -373,6 +423,76 @@ pub fn duration(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prose_model::{Order, Place};
+
+    fn event(event: Event) -> RunEvent {
+        RunEvent {
+            v: 1,
+            run_id: "r".into(),
+            ts: "2026-01-15T14:30:52.123Z".to_owned(),
+            order: Order::Machine { seq: 0 },
+            event,
+        }
+    }
+
+    fn started(effect: &str) -> RunEvent {
+        let src = SourceRange {
+            file: 0,
+            start: 0,
+            end: 0,
+        };
+        event(Event::SessionStarted {
+            at: Place {
+                stmt: "main/0".into(),
+                src,
+                execution_id: None,
+                path: effect.into(),
+            },
+            effect: effect.into(),
+            agent: Some("captain".into()),
+            label: effect.to_owned(),
+            model: None,
+            attempt: 1,
+            max_attempts: 1,
+            binding: BindingRef {
+                name: "x".into(),
+                execution_id: None,
+                program: Vec::new(),
+            },
+            resume: true,
+        })
+    }
+
+    fn spawned(effect: &str) -> RunEvent {
+        event(Event::SessionSpawned {
+            effect: effect.into(),
+            backend: "claude".to_owned(),
+            model: None,
+        })
+    }
+
+    #[test]
+    fn a_session_is_told_of_when_somebody_works_on_it_and_before_only_if_it_waits_long() {
+        let nothing = Bundle {
+            version: 1,
+            entry: 0,
+            programs: Vec::new(),
+            files: Vec::new(),
+            digest: "".into(),
+        };
+        let mut lines = Lines::new(std::sync::Arc::new(nothing));
+        assert_eq!(lines.line(&started("one")), None);
+        assert_eq!(lines.line(&started("two")), None);
+        let line = lines.line(&spawned("one"));
+        assert_eq!(line.as_deref(), Some("14:30:52 session  captain: one  "));
+        assert!(lines.overdue(Instant::now() - PATIENCE).is_empty());
+        let later = Instant::now() + PATIENCE;
+        assert_eq!(lines.overdue(later), ["14:30:52 waits    captain: two"]);
+        assert!(lines.overdue(later).is_empty(), "said once");
+        let line = lines.line(&spawned("two"));
+        assert_eq!(line.as_deref(), Some("14:30:52 session  captain: two  "));
+        assert!(lines.waiting.is_empty());
+    }
 
     #[test]
     fn one_line_folds_cuts_and_drops_control_characters() {
