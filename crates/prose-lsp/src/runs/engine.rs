@@ -51,8 +51,9 @@ pub(crate) struct How {
 pub(crate) struct Started {
     /// Its id.
     pub(crate) id: RunId,
-    /// Everything that happens. The stream ends with the run; the last event is `RunFinished` unless the run crashed.
-    pub(crate) events: mpsc::UnboundedReceiver<RunEvent>,
+    /// Everything that happens. The stream ends with the run; the last event is `RunFinished` unless the run crashed. It
+    /// holds few events: who fills it waits, and keeps what has no place.
+    pub(crate) events: mpsc::Receiver<RunEvent>,
     /// Ways to act on it.
     pub(crate) control: Arc<dyn Control>,
 }

@@ -40,7 +40,7 @@ const PROGRESS_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Runs {
     engine: Arc<dyn Engine>,
     outbox: Outbox,
-    session: OnceLock<(Arc<Session>, mpsc::UnboundedSender<Report>)>,
+    session: OnceLock<(Arc<Session>, mpsc::Sender<Report>)>,
     /// `None` after [`Runs::stop`].
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     handle: tokio::runtime::Handle,
@@ -95,7 +95,7 @@ impl Runs {
 
     /// The client is known: starts reporting. A second call changes nothing.
     pub(crate) fn begin(&self, session: Arc<Session>) {
-        let (tx, rx) = mpsc::unbounded_channel();
+        let (tx, rx) = mpsc::channel(report::ON_THE_WAY);
         let wants = Wants {
             events: session.extensions.run_event,
         };
@@ -209,11 +209,12 @@ impl Runs {
             number: self.launches.fetch_add(1, Ordering::Relaxed),
             run: id.clone(),
         };
-        let _ = reports.send(Report::Began {
+        let began = Report::Began {
             launch: launch.clone(),
             title,
             progress: session.work_done_progress,
-        });
+        };
+        let _ = reports.send(began).await;
         if session.work_done_progress {
             self.handle.spawn(ask_for_progress(
                 self.outbox.clone(),
@@ -339,11 +340,11 @@ struct Reporter {
     run: Arc<Run>,
     session: Arc<Session>,
     outbox: Outbox,
-    reports: mpsc::UnboundedSender<Report>,
+    reports: mpsc::Sender<Report>,
 }
 
 impl Reporter {
-    async fn follow(self, mut events: mpsc::UnboundedReceiver<RunEvent>) {
+    async fn follow(self, mut events: mpsc::Receiver<RunEvent>) {
         let mut last = LastSeen::default();
         while let Some(event) = events.recv().await {
             last.see(&event);
@@ -368,24 +369,27 @@ impl Reporter {
                 Event::RunFinished { status, .. } => self.end(*status),
                 _ => {}
             }
-            self.tell(event);
+            self.tell(event).await;
         }
         let ended = lock(&self.run.state).ended;
-        let status = ended.unwrap_or_else(|| {
-            self.end(RunStatus::Interrupted);
-            self.tell(last.crash(&self.run.id));
-            let text = format!(
-                "{}: the run stopped because of an internal error; it can be resumed.",
-                self.run.program
-            );
-            self.outbox.show(MessageType::ERROR, text);
-            RunStatus::Interrupted
-        });
-        let how = report::status_word(status).to_owned();
-        let _ = self.reports.send(Report::Ended {
+        let status = match ended {
+            Some(status) => status,
+            None => {
+                self.end(RunStatus::Interrupted);
+                self.tell(last.crash(&self.run.id)).await;
+                let text = format!(
+                    "{}: the run stopped because of an internal error; it can be resumed.",
+                    self.run.program
+                );
+                self.outbox.show(MessageType::ERROR, text);
+                RunStatus::Interrupted
+            }
+        };
+        let ended = Report::Ended {
             launch: self.launch.clone(),
-            how,
-        });
+            how: report::status_word(status).to_owned(),
+        };
+        let _ = self.reports.send(ended).await;
     }
 
     /// Notes the end, before the client can hear of it.
@@ -395,11 +399,13 @@ impl Reporter {
         state.questions.clear();
     }
 
-    fn tell(&self, event: RunEvent) {
-        let _ = self.reports.send(Report::Event {
+    /// Waits while the client is behind; the run doesn't.
+    async fn tell(&self, event: RunEvent) {
+        let event = Report::Event {
             launch: self.launch.clone(),
             event: Box::new(event),
-        });
+        };
+        let _ = self.reports.send(event).await;
     }
 
     /// Puts a question to the person, through the client if it can, else by a message.
@@ -504,7 +510,7 @@ impl LastSeen {
     }
 }
 
-async fn ask_for_progress(outbox: Outbox, launch: Launch, reports: mpsc::UnboundedSender<Report>) {
+async fn ask_for_progress(outbox: Outbox, launch: Launch, reports: mpsc::Sender<Report>) {
     let params = WorkDoneProgressCreateParams {
         token: report::token(&launch),
     };
@@ -514,10 +520,12 @@ async fn ask_for_progress(outbox: Outbox, launch: Launch, reports: mpsc::Unbound
     if let Err(error) = &answer {
         tracing::info!(%error, "no progress for a run");
     }
-    let _ = reports.send(Report::Token {
-        launch,
-        accepted: answer.is_ok(),
-    });
+    let _ = reports
+        .send(Report::Token {
+            launch,
+            accepted: answer.is_ok(),
+        })
+        .await;
 }
 
 /// LSP 3.17 `RequestFailed`: the request is fine, it just can't be done; the message is for the person.

@@ -2,7 +2,8 @@
 //!
 //! What arrives within 50 ms goes out together. Neighbouring pieces of one session's text become one event; every
 //! other event is sent, in order. The task waits until the transport has taken a batch before it sends the next, so a
-//! slow client gets larger pieces instead of a growing queue.
+//! slow client gets larger pieces instead of a growing queue; all queues on the way here are short, and what is too much
+//! waits where the run keeps its events.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -20,6 +21,10 @@ use crate::outbox::Outbox;
 
 /// Events are held back this long, so that several go together.
 const COALESCE: Duration = Duration::from_millis(50);
+/// So many reports wait for the task; who has more waits.
+pub(crate) const ON_THE_WAY: usize = 256;
+/// So many reports go together at most.
+const TOGETHER: usize = 1024;
 /// Progress is repeated at least this often, for the elapsed time in it.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -73,7 +78,7 @@ pub(crate) fn run_of_token(token: &NumberOrString) -> Option<RunId> {
 }
 
 /// Runs until every sender is gone or the session is over.
-pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox: Outbox, wants: Wants) {
+pub(crate) async fn report(mut reports: mpsc::Receiver<Report>, outbox: Outbox, wants: Wants) {
     let mut runs: BTreeMap<Launch, Reported> = BTreeMap::new();
     loop {
         let ticking = runs.values().any(|run| run.token == Token::Begun);
@@ -94,7 +99,7 @@ pub(crate) async fn report(mut reports: mpsc::UnboundedReceiver<Report>, outbox:
         absorb(&mut runs, first);
         let window = tokio::time::sleep(COALESCE);
         tokio::pin!(window);
-        loop {
+        for _ in 1..TOGETHER {
             tokio::select! {
                 biased;
                 more = reports.recv() => match more {
@@ -324,5 +329,51 @@ pub(crate) fn status_word(status: RunStatus) -> &'static str {
         RunStatus::Waiting => "waiting",
         RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prose_model::{EVENT_VERSION, Order};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_lets_no_queue_grow() {
+        let (outbox, _never_served) = Outbox::new();
+        let (tx, rx) = mpsc::channel(ON_THE_WAY);
+        let task = tokio::spawn(report(rx, outbox, Wants { events: true }));
+        let launch = Launch {
+            number: 0,
+            run: "r".into(),
+        };
+        let began = Report::Began {
+            launch: launch.clone(),
+            title: String::new(),
+            progress: false,
+        };
+        tx.send(began).await.unwrap();
+        let mut taken = 0;
+        for n in 0..10 * (ON_THE_WAY + TOGETHER) {
+            let order = Order::Machine { seq: n as u64 };
+            let end = prose_model::End::Ok;
+            let event = RunEvent {
+                v: EVENT_VERSION,
+                run_id: "r".into(),
+                ts: String::new(),
+                order,
+                event: Event::FrameFinished { frame: 1, end },
+            };
+            let event = Report::Event {
+                launch: launch.clone(),
+                event: Box::new(event),
+            };
+            taken += usize::from(tx.try_send(event).is_ok());
+            tokio::task::yield_now().await;
+        }
+        // One batch is being sent, and behind it the channel is full.
+        assert!(taken >= ON_THE_WAY, "{taken}");
+        assert!(taken <= ON_THE_WAY + TOGETHER, "{taken}");
+        task.abort();
     }
 }

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lsp_types::request::ShowMessageRequest;
 use lsp_types::{MessageActionItem, MessageType, ShowMessageRequestParams};
-use prose_model::{EffectId, RunId, RunOptions, StateIn};
+use prose_model::{EffectId, RunEvent, RunId, RunOptions, StateIn};
 use prose_project::{Config, Environment, StateKind, Trust, find_root, home};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunState, list_runs};
@@ -26,6 +26,9 @@ use crate::outbox::Outbox;
 
 /// How long a person may think about a permission before the answer is no.
 const PERMISSION_PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// So many events of a run are between its queue and the task that tells the client.
+const EVENTS_ON_THE_WAY: usize = 64;
 
 /// Runs programs of the client's workspace.
 pub(crate) struct Runtime {
@@ -231,20 +234,60 @@ fn started(mut handle: RunHandle, root: PathBuf, roots: &Mutex<BTreeMap<RunId, P
     let id = handle.run_id().clone();
     lock(roots).insert(id.clone(), root);
     let control = Arc::new(handle.control());
-    let (tx, events) = mpsc::unbounded_channel();
+    // What a slow client has not taken waits in the run's own queue, which has a file for what is too much.
+    let (tx, events) = mpsc::channel(EVENTS_ON_THE_WAY);
     if let Some(mut stream) = handle.take_events() {
+        let control = Arc::clone(&control);
         tokio::spawn(async move {
             while let Some(item) = stream.next().await {
-                // The first subscriber's stream has no gaps.
-                if let StreamItem::Event(event) = item
-                    && tx.send(Arc::unwrap_or_clone(event)).is_err()
-                {
+                let sent = match item {
+                    StreamItem::Event(event) => tx.send(Arc::unwrap_or_clone(event)).await.is_ok(),
+                    StreamItem::Gap {
+                        machine, after_seq, ..
+                    } => catch_up(&control, &tx, machine, after_seq).await,
+                };
+                if !sent {
                     return;
                 }
             }
         });
     }
     Started { id, events, control }
+}
+
+/// Sends the machine's events that the stream has lost, from the run's journal. False when nobody listens any more.
+async fn catch_up(
+    control: &Arc<RunControl>,
+    tx: &mpsc::Sender<RunEvent>,
+    missed: u64,
+    after: Option<u64>,
+) -> bool {
+    let (control, tx) = (Arc::clone(control), tx.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut events = match control.catch_up(after) {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::error!(%error, "lost events can't be read from the journal");
+                return true;
+            }
+        };
+        for _ in 0..missed {
+            match events.next_event() {
+                Ok(Some(event)) => {
+                    if tx.blocking_send(event).is_err() {
+                        return false;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::error!(%error, "lost events can't be read from the journal");
+                    break;
+                }
+            }
+        }
+        true
+    });
+    reading.await.unwrap_or(false)
 }
 
 impl Control for RunControl {

@@ -24,7 +24,7 @@ struct Scripted {
 }
 
 struct Script {
-    events: Option<mpsc::UnboundedSender<RunEvent>>,
+    events: Option<mpsc::Sender<RunEvent>>,
     seq: u64,
     log: Arc<Log>,
 }
@@ -57,7 +57,8 @@ impl Control for Log {
 
 impl Scripted {
     fn begin(&self, id: RunId) -> Started {
-        let (tx, events) = mpsc::unbounded_channel();
+        // More than any test emits.
+        let (tx, events) = mpsc::channel(10_000);
         let log = Arc::<Log>::default();
         let script = Script {
             events: Some(tx),
@@ -83,7 +84,7 @@ impl Scripted {
             event,
         };
         script.seq += 1;
-        script.events.as_ref().unwrap().send(event).unwrap();
+        script.events.as_ref().unwrap().try_send(event).unwrap();
     }
 
     fn finish(&self, run: &str, status: RunStatus) {
