@@ -147,7 +147,7 @@ pub(super) fn agent(ctx: &mut Context<'_>, agent: &AgentDef) {
 }
 
 fn parallel(ctx: &mut Context<'_>, it: &Expr, mods: &[Modifier], body: &Body) {
-    let word = TextRange::at(it.range.start(), TextSize::of("parallel"));
+    let word = ctx.keyword(it.range, "parallel");
     match body.stmts.as_slice() {
         [_] if !ctx.is_broken(it.range) => {
             let text = "there is only one branch, so that nothing runs beside it: remove `parallel:`, or add branches";
@@ -165,7 +165,7 @@ fn parallel(ctx: &mut Context<'_>, it: &Expr, mods: &[Modifier], body: &Body) {
         }) = &stmt.kind
             && mods.is_empty()
         {
-            let inner = TextRange::at(range.start(), TextSize::of("parallel"));
+            let inner = ctx.keyword(*range, "parallel");
             let text = "these branches run beside those around them in any case: move them up one level";
             ctx.push(
                 Finding::new("L412", inner, text)

@@ -66,6 +66,15 @@ impl Context<'_> {
             .iter()
             .any(|it| it.severity == Severity::Error && range.contains_range(it.range))
     }
+    /// The word that a construct begins with; an empty place where the parser has made out the construct without it.
+    fn keyword(&self, construct: TextRange, word: &str) -> TextRange {
+        let text = self.chunk.text(self.db);
+        let rest = text.get(usize::from(construct.start())..);
+        match rest.is_some_and(|it| it.starts_with(word)) {
+            true => TextRange::at(construct.start(), TextSize::of(word)),
+            false => TextRange::empty(construct.start()),
+        }
+    }
     /// The place of a definition of this name.
     fn place(&self, site: Site, name: &str) -> Place {
         if site.chunk == self.chunk {

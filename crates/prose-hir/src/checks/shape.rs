@@ -132,13 +132,13 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
                 && !leaves(&inner.body)
                 && !ctx.is_broken(it.range)
             {
-                let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("loop"));
+                let word = ctx.keyword(it.range, "loop");
                 let text = "nothing ends this loop before the safety limit: add `until **…**` or `(max: N)`";
                 ctx.push(Finding::new("P263", word, text));
             }
         }
         ExprKind::Try { catches, finally, .. } => {
-            let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("try"));
+            let word = ctx.keyword(it.range, "try");
             if catches.is_empty() && finally.is_none() && !ctx.is_broken(it.range) {
                 ctx.push(Finding::new(
                     "P149",
@@ -156,7 +156,7 @@ fn expr(ctx: &mut Context<'_>, it: &Expr, inside: Inside) {
         }
         ExprKind::Choice { options, .. } => {
             if options.is_empty() && !ctx.is_broken(it.range) {
-                let word = TextRange::at(it.range.start(), prose_syntax::TextSize::of("choice"));
+                let word = ctx.keyword(it.range, "choice");
                 ctx.push(Finding::new(
                     "P150",
                     word,

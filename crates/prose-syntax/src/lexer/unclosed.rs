@@ -44,7 +44,10 @@ impl Lexer<'_> {
                         return self.unclosed_string(start, head);
                     }
                 }
-                None if closed.is_none() => return self.unclosed_string(start, until),
+                None if closed.is_none() => {
+                    self.looked(start, Looked::AtAll);
+                    return self.unclosed_string(start, until);
+                }
                 None => {}
             }
         }
