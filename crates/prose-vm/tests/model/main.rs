@@ -1,7 +1,8 @@
 //! Random programs through the machine and through a naive interpreter of the language, side by side.
 //!
-//! The interpreter shares nothing with the machine but the bundle, values and the rules by which text is read: it walks
-//! the tree by recursion, keeps scopes as linked objects and branches as futures. After every answer both have to wait
+//! The interpreter shares no code with the machine but the bundle, values and the rules by which text is read: it walks
+//! the tree by recursion, keeps scopes as linked objects and branches as futures. Only its expressions are built like the
+//! machine's, see `pure`. After every answer both have to wait
 //! for the same things, in the same order; at the end they have to agree on bindings, outputs, result and error.
 #![allow(clippy::unwrap_used, missing_docs)]
 

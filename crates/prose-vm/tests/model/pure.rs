@@ -1,4 +1,8 @@
 //! Expressions that need nothing but names and content: language.md, "Values".
+//!
+//! Equality and decoding follow the machine's own order of steps, because that order decides what is asked. So the comparison tells
+//! whether both ask and go on alike, not whether these rules are right: that is what the tables of the machine's tests and the
+//! pages of the specification are for.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
