@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
+
 use crate::mock::{MockError, MockFile};
 use crate::{InputSource, IssueObserver, Judge, SessionBackend, Simulate};
 
@@ -45,20 +47,31 @@ pub enum MockSource {
     Text(String),
 }
 
+/// What a backend is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct BackendContext<'a> {
+    /// What the caller wants.
+    pub settings: &'a BackendSettings,
+    /// What configuration says about it.
+    pub spec: &'a BackendSpec,
+    /// The variables it may read: keys, `PATH`, `HOME`.
+    pub variables: &'a Variables,
+}
+
 /// Makes a kind of backend.
 pub trait BackendFactory: Send + Sync {
-    /// The name that it answers to.
-    fn name(&self) -> &'static str;
+    /// The kind that it makes, which is also the name of the backend of that kind that needs no configuration.
+    fn kind(&self) -> &'static str;
 
     /// Whether it may be taken when none was named. None when it may not (made-up answers never are), else what
     /// was looked for and whether it was found.
-    fn look(&self, settings: &BackendSettings) -> Option<Looked>;
+    fn look(&self, context: BackendContext<'_>) -> Option<Looked>;
 
     /// One line: how to set it up.
     fn setup(&self) -> &'static str;
 
-    /// Makes it.
-    fn create(&self, settings: &BackendSettings) -> Result<Backend, BackendError>;
+    /// Makes it. Starts nothing and asks nobody.
+    fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError>;
 }
 
 /// The result of looking for a backend.
@@ -118,9 +131,10 @@ fn none_found(looked: &[String], setup: &[String]) -> String {
     text
 }
 
-/// The backends of a build, in the order in which they are looked for.
+/// The backends of a build, in the order in which they are looked for, and what configuration says about them.
 pub struct Registry {
     factories: Vec<Box<dyn BackendFactory>>,
+    catalog: BackendCatalog,
 }
 
 impl Registry {
@@ -128,12 +142,19 @@ impl Registry {
     pub fn empty() -> Registry {
         Registry {
             factories: Vec::new(),
+            catalog: BackendCatalog::default(),
         }
     }
 
-    /// With every backend of this build.
+    /// With every backend of this build, none of them configured.
     pub fn standard() -> Registry {
+        Registry::configured(BackendCatalog::default())
+    }
+
+    /// With every backend of this build, as configuration has them.
+    pub fn configured(catalog: BackendCatalog) -> Registry {
         let mut registry = Registry::empty();
+        registry.catalog = catalog;
         registry.add(SimulateFactory);
         registry.add(ReplayFactory);
         registry
@@ -144,38 +165,63 @@ impl Registry {
         self.factories.push(Box::new(factory));
     }
 
-    /// The names that can be asked for.
+    /// The names that can be asked for: those that are configured, then the kinds.
     pub fn names(&self) -> Vec<String> {
-        self.factories
-            .iter()
-            .map(|factory| factory.name().to_owned())
-            .collect()
+        let kinds = self.factories.iter().map(|factory| factory.kind());
+        let mut names: Vec<String> = self.catalog.specs.keys().cloned().collect();
+        for kind in kinds {
+            if !names.iter().any(|name| name == kind) {
+                names.push(kind.to_owned());
+            }
+        }
+        names
+    }
+
+    /// What configuration says about backends.
+    pub fn catalog(&self) -> &BackendCatalog {
+        &self.catalog
+    }
+
+    /// The kinds, in the order in which they are looked for.
+    pub fn factories(&self) -> impl Iterator<Item = &dyn BackendFactory> {
+        self.factories.iter().map(AsRef::as_ref)
     }
 
     /// The backend that was named, else the first that is found.
     pub fn open(&self, settings: &BackendSettings) -> Result<Backend, BackendError> {
         if let Some(name) = &settings.name {
-            let factory = self.factories.iter().find(|factory| factory.name() == name);
+            let spec = self.catalog.spec(name);
+            let factory = self.factories.iter().find(|factory| factory.kind() == spec.kind);
             let unknown = || BackendError::Unknown {
                 name: name.clone(),
                 known: self.names(),
             };
-            return factory.ok_or_else(unknown)?.create(settings);
+            return factory.ok_or_else(unknown)?.create(self.context(settings, &spec));
         }
         let mut looked = vec!["a name given by `--backend NAME` or `[run] backend` in prose.toml".to_owned()];
         for factory in &self.factories {
-            match factory.look(settings) {
-                Some(Looked { found: true, .. }) => return factory.create(settings),
-                Some(Looked { what, found: false }) => looked.push(format!("{}: {what}", factory.name())),
+            let spec = self.catalog.spec(factory.kind());
+            let context = self.context(settings, &spec);
+            match factory.look(context) {
+                Some(Looked { found: true, .. }) => return factory.create(context),
+                Some(Looked { what, found: false }) => looked.push(format!("{}: {what}", factory.kind())),
                 None => {}
             }
         }
         let setup = self
             .factories
             .iter()
-            .map(|factory| format!("{}: {}", factory.name(), factory.setup()))
+            .map(|factory| format!("{}: {}", factory.kind(), factory.setup()))
             .collect();
         Err(BackendError::NoneFound { looked, setup })
+    }
+
+    fn context<'a>(&'a self, settings: &'a BackendSettings, spec: &'a BackendSpec) -> BackendContext<'a> {
+        BackendContext {
+            settings,
+            spec,
+            variables: &self.catalog.variables,
+        }
     }
 }
 
@@ -184,16 +230,17 @@ impl Registry {
 pub struct SimulateFactory;
 
 impl BackendFactory for SimulateFactory {
-    fn name(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "simulate"
     }
-    fn look(&self, _: &BackendSettings) -> Option<Looked> {
+    fn look(&self, _: BackendContext<'_>) -> Option<Looked> {
         None
     }
     fn setup(&self) -> &'static str {
         "`--backend simulate` makes answers up, or takes them from a mock file (`--mock FILE`); no model is asked"
     }
-    fn create(&self, settings: &BackendSettings) -> Result<Backend, BackendError> {
+    fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {
+        let settings = context.settings;
         let mock = load(settings.mock.as_ref())?.unwrap_or_default();
         Ok(simulated(mock, |mock| Simulate::new(mock, settings.realtime)))
     }
@@ -204,16 +251,17 @@ impl BackendFactory for SimulateFactory {
 pub struct ReplayFactory;
 
 impl BackendFactory for ReplayFactory {
-    fn name(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "replay"
     }
-    fn look(&self, _: &BackendSettings) -> Option<Looked> {
+    fn look(&self, _: BackendContext<'_>) -> Option<Looked> {
         None
     }
     fn setup(&self) -> &'static str {
         "`--backend replay --mock FILE` answers only from the file and fails where it has no answer"
     }
-    fn create(&self, settings: &BackendSettings) -> Result<Backend, BackendError> {
+    fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {
+        let settings = context.settings;
         let mock = load(settings.mock.as_ref())?.ok_or_else(|| BackendError::Unusable {
             name: "replay".to_owned(),
             reason: "it needs a mock file".to_owned(),

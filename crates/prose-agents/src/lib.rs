@@ -22,8 +22,8 @@ mod session;
 mod simulate;
 
 pub use backend::{
-    Backend, BackendError, BackendFactory, BackendSettings, Looked, MockSource, Registry, ReplayFactory,
-    SimulateFactory,
+    Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Looked, MockSource, Registry,
+    ReplayFactory, SimulateFactory,
 };
 pub use content::{Content, InlineContent, failure, one_line, plain_json, plain_text};
 pub use judge::{DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, decision_fits};

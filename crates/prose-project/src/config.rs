@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 use prose_model::codes::Severity;
 
 use crate::env::Environment;
@@ -25,6 +26,8 @@ pub struct Config {
     pub lint: IndexMap<String, LintLevel>,
     /// `[imports]`
     pub imports: ImportsConfig,
+    /// What backends may read: keys and paths.
+    pub variables: Variables,
     /// What was passed over, and where: unknown keys, and what an untrusted workspace may not set.
     pub notices: Vec<Notice>,
 }
@@ -271,7 +274,34 @@ impl Config {
             config.merge(user);
         }
         config.merge(Config::of_environment(environment)?);
+        config.variables = environment.variables();
         Ok(config)
+    }
+
+    /// What backends need to know.
+    pub fn catalog(&self) -> BackendCatalog {
+        let spec = |(name, backend): (&String, &BackendConfig)| {
+            let mut models = self.models.by_backend.get(name).cloned().unwrap_or_default();
+            for (model, id) in &self.models.any {
+                models.entry(model.clone()).or_insert_with(|| id.clone());
+            }
+            let spec = BackendSpec {
+                name: name.clone(),
+                kind: backend.kind.as_str().to_owned(),
+                command: backend.command.clone(),
+                args: backend.args.clone(),
+                base_url: backend.base_url.clone(),
+                api_key_env: backend.api_key_env.clone(),
+                models,
+            };
+            (name.clone(), spec)
+        };
+        BackendCatalog {
+            specs: self.backends.iter().map(spec).collect(),
+            models: self.models.any.clone(),
+            models_of: self.models.by_backend.clone(),
+            variables: self.variables.clone(),
+        }
     }
 
     /// The user's configuration file, `prose/config.toml` in the user's configuration folder; it need not exist.
@@ -294,16 +324,6 @@ impl Config {
     /// Reads the text of a file.
     pub fn parse(path: &Path, text: &str, trust: Trust) -> Result<Config, ConfigError> {
         read::parse(path, text, trust)
-    }
-
-    /// The backend's id for a model that a program names, or none when nothing is configured for it.
-    pub fn model(&self, backend: &str, name: &str) -> Option<&str> {
-        let own = self
-            .models
-            .by_backend
-            .get(backend)
-            .and_then(|models| models.get(name));
-        own.or_else(|| self.models.any.get(name)).map(String::as_str)
     }
 
     /// The severity of a code under `[lint]`: none when it is off.
@@ -452,9 +472,18 @@ frozen = true
         assert_eq!(config.run.max_parallel, Some(4));
         assert_eq!(config.run.timeout, Some(Duration::from_secs(600)));
         assert_eq!(config.run.budget_usd, Some(2.0));
-        assert_eq!(config.model("work", "sonnet"), Some("special"));
-        assert_eq!(config.model("other", "sonnet"), Some("general"));
-        assert_eq!(config.model("work", "opus"), None);
+        let catalog = config.catalog();
+        let model = |backend: &str, name: &str| catalog.spec(backend).models.get(name).cloned();
+        assert_eq!(model("work", "sonnet").as_deref(), Some("special"));
+        assert_eq!(model("openai", "sonnet").as_deref(), Some("general"));
+        assert_eq!(model("not configured", "sonnet").as_deref(), Some("general"));
+        assert_eq!(model("work", "opus"), None);
+        let work = catalog.spec("work");
+        assert_eq!(
+            (work.kind.as_str(), work.api_key_env.as_deref()),
+            ("acp", Some("KEY"))
+        );
+        assert_eq!(catalog.spec("claude").kind, "claude");
         assert_eq!(
             config.backends["work"].args.as_deref(),
             Some(["--acp".to_owned()].as_slice())

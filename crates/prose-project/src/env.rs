@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use indexmap::IndexMap;
+use prose_model::backend::Variables;
 
 /// Variables by name: those of `.prose/.env` count before the process's own, as upstream has it for its database URL.
 #[derive(Clone, Default)]
@@ -59,6 +60,12 @@ impl Environment {
             .filter_map(|map| map.get(name))
             .map(String::as_str)
             .find(|value| !value.is_empty())
+    }
+
+    /// The same as plain data.
+    pub fn variables(&self) -> Variables {
+        let map = |map: &IndexMap<String, String>| map.clone().into_iter().collect();
+        Variables::new(map(&self.process), map(&self.file))
     }
 
     /// All values of `.prose/.env`, to be kept out of whatever is shown or stored.

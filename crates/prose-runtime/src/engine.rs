@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 use prose_agents::{Backend, BackendSettings, MockSource, Registry};
+use prose_model::backend::BackendCatalog;
 use prose_model::{Bundle, EffectId, Event, Header, RecordBody, RunId, RunStatus, StateIn, Value};
 use prose_state::{
     Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, read_journal,
@@ -67,6 +68,14 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
+    /// For a project whose configuration names backends.
+    pub fn configured(project_root: impl Into<PathBuf>, catalog: BackendCatalog) -> EngineConfig {
+        EngineConfig {
+            registry: Registry::configured(catalog),
+            ..EngineConfig::new(project_root)
+        }
+    }
+
     /// The usual ones, for a project.
     pub fn new(project_root: impl Into<PathBuf>) -> EngineConfig {
         EngineConfig {

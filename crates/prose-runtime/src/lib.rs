@@ -55,8 +55,8 @@ pub use timer::{SystemTimer, Timer, Wait};
 pub mod backends {
     pub use prose_agents::prompt;
     pub use prose_agents::{
-        Backend, BackendError, BackendFactory, BackendSettings, Content, Delivery, InlineContent, MockError,
-        MockFile, MockSource, PermissionAnswer, PermissionQuestion, Registry,
+        Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Content, Delivery,
+        InlineContent, MockError, MockFile, MockSource, PermissionAnswer, PermissionQuestion, Registry,
     };
 }
 

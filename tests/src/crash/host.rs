@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use prose_agents::{
-    Backend, BackendError, BackendFactory, BackendSettings, Capabilities, Content, DecodeInput, Delivery,
-    InputSource, IssueObserver, Judge, JudgeInput, Looked, MemoryUpdate, Registry, ReplyBody, SessionBackend,
-    SessionReply, SessionSpawn, failure,
+    Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Capabilities, Content,
+    DecodeInput, Delivery, InputSource, IssueObserver, Judge, JudgeInput, Looked, MemoryUpdate, Registry,
+    ReplyBody, SessionBackend, SessionReply, SessionSpawn, failure,
 };
 use prose_model::{
     Bundle, Effect, EffectId, ErrorKind, Failure, InputRequest, Issued, RunStatus, Usage, Value, Verdict,
@@ -94,16 +94,16 @@ async fn drive(arguments: &[String]) -> Result<(RunStatus, String), String> {
 struct Factory;
 
 impl BackendFactory for Factory {
-    fn name(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         NAME
     }
-    fn look(&self, _: &BackendSettings) -> Option<Looked> {
+    fn look(&self, _: BackendContext<'_>) -> Option<Looked> {
         None
     }
     fn setup(&self) -> &'static str {
         "only for tests"
     }
-    fn create(&self, _: &BackendSettings) -> Result<Backend, BackendError> {
+    fn create(&self, _: BackendContext<'_>) -> Result<Backend, BackendError> {
         let variable = |name: &str| std::env::var(name).unwrap();
         let client = Arc::new(Client {
             socket: variable(SOCKET),

@@ -12,8 +12,8 @@ use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
 use prose_runtime::{
-    Attach, Engine, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl, RunError, RunHandle,
-    RunRequest, RunResult, StreamItem, value_from_json,
+    Attach, Engine, EngineConfig, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl,
+    RunError, RunHandle, RunRequest, RunResult, StreamItem, value_from_json,
 };
 use tokio::sync::Notify;
 
@@ -62,7 +62,7 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
     check_record(common)?;
     let dir = find_run(&root, &args.run_id).map_err(|error| error.to_string())?;
     let summary = run_summary(&dir);
-    let engine = Engine::new(&root);
+    let engine = Engine::with(EngineConfig::configured(&root, config.catalog()));
     if let RunState::Ended { status } = &summary.state
         && match status {
             RunStatus::Completed | RunStatus::Cancelled => true,
@@ -232,7 +232,7 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     }
     check_record(&args.common)?;
     let mock = mock_file(&args.common)?.or_else(|| MockFile::beside(&path));
-    let engine = Engine::new(&root);
+    let engine = Engine::with(EngineConfig::configured(&root, config.catalog()));
     let settings = BackendSettings {
         name: args.common.backend.clone().or_else(|| config.run.backend.clone()),
         mock: mock.clone().map(MockSource::Path),

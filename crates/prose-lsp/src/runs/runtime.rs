@@ -72,7 +72,7 @@ impl Engine for Runtime {
             let config = config(&root, how.trusted)?;
             let options = options(&how, &config)?;
             let settings = backend_settings(&how, &config, path.as_deref(), &root);
-            let engine = prose_runtime::Engine::with(EngineConfig::new(&root));
+            let engine = prose_runtime::Engine::with(EngineConfig::configured(&root, config.catalog()));
             let backend = engine.backend(&settings).map_err(|e| RunError(e.to_string()))?;
             let program = bundle.programs.get(bundle.entry).and_then(|p| bundle.files.get(p.file as usize));
             let program = program.map_or_else(String::new, |file| file.path.clone());
@@ -97,7 +97,8 @@ impl Engine for Runtime {
                 Some(root) => root,
                 None => root(None, how.folder.as_deref())?,
             };
-            let engine = prose_runtime::Engine::new(&root);
+            let config = config(&root, how.trusted)?;
+            let engine = prose_runtime::Engine::with(EngineConfig::configured(&root, config.catalog()));
             let header = engine.header(&run).map_err(|e| RunError(e.to_string()))?;
             if !how.trusted && header.options.backend != SIMULATE {
                 return Err(RunError::untrusted());

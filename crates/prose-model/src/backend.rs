@@ -1,0 +1,98 @@
+//! What configuration and environment say about backends, as plain data: the project crate reads it, the agents crate
+//! uses it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+/// One backend as configuration has it: `[backends.NAME]`, with the model names that count for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BackendSpec {
+    /// The name by which it is asked for.
+    pub name: String,
+    /// What it is: `claude`, `acp`, `anthropic`, `openai`, `openclaw`, `simulate` or `replay`.
+    pub kind: String,
+    /// The program to start; none: the kind's own.
+    pub command: Option<String>,
+    /// Its arguments; none: the kind's own.
+    pub args: Option<Vec<String>>,
+    /// Where the service is; none: the kind's own.
+    pub base_url: Option<String>,
+    /// The variable that holds the key; none: the kind's own.
+    pub api_key_env: Option<String>,
+    /// A program's model name → the backend's id for it, `[models.NAME]` before `[models]`.
+    pub models: IndexMap<String, String>,
+}
+
+/// Every backend that is configured, and the variables that backends read.
+#[derive(Debug, Clone, Default)]
+pub struct BackendCatalog {
+    /// `[backends.NAME]`, by name.
+    pub specs: IndexMap<String, BackendSpec>,
+    /// `[models]`: for backends that are not in `specs`.
+    pub models: IndexMap<String, String>,
+    /// `[models.NAME]` of backends that are not in `specs`.
+    pub models_of: IndexMap<String, IndexMap<String, String>>,
+    /// `.prose/.env` and the environment of the process.
+    pub variables: Variables,
+}
+
+impl BackendCatalog {
+    /// The backend of that name; one that is not configured is of the kind of its name, with that kind's usual settings.
+    pub fn spec(&self, name: &str) -> BackendSpec {
+        self.specs.get(name).cloned().unwrap_or_else(|| {
+            let mut models = self.models_of.get(name).cloned().unwrap_or_default();
+            for (model, id) in &self.models {
+                models.entry(model.clone()).or_insert_with(|| id.clone());
+            }
+            BackendSpec {
+                name: name.to_owned(),
+                kind: name.to_owned(),
+                models,
+                ..BackendSpec::default()
+            }
+        })
+    }
+}
+
+/// Variables by name. Shown, stored and logged are their names only: a value may be secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables {
+    values: Arc<BTreeMap<String, String>>,
+    secret: Arc<BTreeMap<String, String>>,
+}
+
+impl Variables {
+    /// Those of the process, and those of `.prose/.env`, which count first and are secrets whatever their name.
+    pub fn new(process: BTreeMap<String, String>, file: BTreeMap<String, String>) -> Variables {
+        let mut values = process;
+        values.extend(file.clone());
+        values.retain(|_, value| !value.is_empty());
+        let mut secret = file;
+        secret.retain(|_, value| !value.is_empty());
+        Variables {
+            values: Arc::new(values),
+            secret: Arc::new(secret),
+        }
+    }
+
+    /// The value of a variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// Variables of `.prose/.env`, by name.
+    pub fn secret(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.secret
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
