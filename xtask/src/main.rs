@@ -7,6 +7,7 @@ mod bench;
 mod corpus;
 mod crash;
 mod editors;
+mod failures;
 mod fuzz;
 mod guide;
 mod places;

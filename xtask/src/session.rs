@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use crate::failures::Failures;
 use crate::{Result, process, tally::Tally};
 
 /// What a step prints counts how.
@@ -20,6 +21,8 @@ pub enum Kind {
 pub struct Session {
     tally: Tally,
     failed: Vec<String>,
+    /// What runners said about failed tests.
+    told: Vec<String>,
     times: Vec<(String, f64)>,
 }
 
@@ -31,12 +34,13 @@ impl Session {
 
     /// Runs a step that may take so long; whether it went well.
     pub fn step_within(&mut self, limit: Duration, name: &str, kind: Kind, command: Command) -> bool {
-        let mut seen = Tally::default();
+        let (mut seen, mut failures) = (Tally::default(), Failures::default());
         let begun = self.begin(name);
         let result = process::tee_within(limit, command, |line| {
             if kind == Kind::Runner {
                 seen.read(line);
             }
+            failures.read(line);
         });
         let problem = match result {
             Ok(true) => None,
@@ -55,6 +59,7 @@ impl Session {
         }
         if problem.is_some() {
             seen.failed = seen.failed.max(1);
+            self.told.extend(failures.into_lines());
         }
         self.tally.add(seen);
         self.end(name, begun, problem)
@@ -81,6 +86,12 @@ impl Session {
         say("");
         for (name, seconds) in &self.times {
             say(&format!("{seconds:7.1} s  {name}"));
+        }
+        if !self.told.is_empty() {
+            say("");
+        }
+        for line in &self.told {
+            say(line);
         }
         for name in &self.failed {
             say(&format!("failed: {name}"));
