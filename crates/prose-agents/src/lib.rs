@@ -18,6 +18,7 @@ mod judge;
 mod mock;
 pub mod process;
 pub mod prompt;
+pub mod redact;
 mod session;
 mod simulate;
 
@@ -31,6 +32,7 @@ pub use mock::{
     DecodeRule, Defaults, FailSpec, InputRule, MockError, MockErrorKind, MockFile, Pattern, SessionAnswer,
     SessionRule, TokenSpec, VerdictRule,
 };
+pub use redact::{RedactStream, Redactor, Secret};
 pub use session::{
     CancelToken, Capabilities, Clock, Delivery, MemoryContext, MemoryUpdate, NullSink, PermissionAnswer,
     PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate,

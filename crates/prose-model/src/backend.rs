@@ -83,6 +83,13 @@ impl Variables {
         self.values.get(name).map(String::as_str)
     }
 
+    /// All variables that are set, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Variables of `.prose/.env`, by name.
     pub fn secret(&self) -> impl Iterator<Item = (&str, &str)> {
         self.secret
