@@ -13,6 +13,7 @@
 //! may repeat its work, and the runtime decides which answer counts.
 
 mod backend;
+pub mod child;
 mod content;
 mod judge;
 mod mock;
