@@ -16,6 +16,7 @@ mod backend;
 pub mod child;
 mod content;
 mod judge;
+pub mod judging;
 mod mock;
 pub mod process;
 pub mod prompt;

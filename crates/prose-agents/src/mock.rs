@@ -408,7 +408,8 @@ impl<'de> Deserialize<'de> for Plain {
     }
 }
 
-fn plain_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+/// A value from plain TOML or JSON.
+pub(crate) fn plain_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     struct Visitor;
     impl<'de> serde::de::Visitor<'de> for Visitor {
         type Value = Value;
