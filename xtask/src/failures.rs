@@ -23,7 +23,7 @@ impl Failures {
         }
         let told = (line.starts_with("test ") && line.ends_with("... FAILED"))
             || line.starts_with("not ok ")
-            || line.starts_with("fail  ")
+            || line.starts_with("FAIL ")
             || (line.starts_with("error: ") && !line.starts_with("error: test failed"));
         if !(self.inside || told) {
         } else if self.lines.len() < LIMIT {
