@@ -15,6 +15,7 @@
 mod backend;
 pub mod child;
 mod content;
+mod http;
 mod judge;
 pub mod judging;
 mod mock;
