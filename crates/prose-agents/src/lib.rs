@@ -19,6 +19,7 @@ mod http;
 mod judge;
 pub mod judging;
 mod mock;
+pub mod policy;
 pub mod process;
 pub mod prompt;
 pub mod redact;
@@ -35,6 +36,7 @@ pub use mock::{
     DecodeRule, Defaults, FailSpec, InputRule, MockError, MockErrorKind, MockFile, Pattern, SessionAnswer,
     SessionRule, TokenSpec, VerdictRule,
 };
+pub use policy::Policy;
 pub use redact::{RedactStream, Redactor, Secret};
 pub use session::{
     CancelToken, Capabilities, Clock, Delivery, MemoryContext, MemoryUpdate, NullSink, PermissionAnswer,

@@ -29,6 +29,8 @@ pub struct RenderedPrompt {
     pub system: String,
     /// The message.
     pub user: String,
+    /// Files that the texts refer to, for the session to read.
+    pub files: Vec<PathBuf>,
 }
 
 impl RenderedPrompt {
@@ -103,7 +105,11 @@ pub fn render(
     if delivery == Delivery::Files {
         output(&mut user, request, parts);
     }
-    Ok(RenderedPrompt { system, user })
+    Ok(RenderedPrompt {
+        system,
+        user,
+        files: parts.context_files.iter().flatten().cloned().collect(),
+    })
 }
 
 fn paragraph(text: &mut String, more: &str) {
