@@ -7,7 +7,8 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use prose_tests::root;
 
 /// Crates that no shipped crate depends on, and that may depend on anything.
-const DEV_ONLY: [&str; 6] = [
+const DEV_ONLY: [&str; 7] = [
+    "mock-model",
     "prose-bench",
     "test-fixture",
     "test-fuzz",
