@@ -437,11 +437,24 @@ impl State {
                 400,
                 format!(
                     "mock-model has no rule for this request; model {:?}, user's last text {:?}, result {:?}",
-                    asked.model, asked.user, asked.result
+                    asked.model,
+                    short(&asked.user),
+                    asked.result.as_deref().map(short),
                 ),
             ),
         }
     }
+}
+
+/// The end of a text, which in a long one is what was said last.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 400;
+    let length = text.chars().count();
+    if length <= SHOWN {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(length - SHOWN).collect();
+    format!("…{end}")
 }
 
 /// Whether the request carries the key, in whichever header.

@@ -7,9 +7,21 @@ use crate::asked::{Asked, Step, follow, names, texts};
 use crate::script::Stop;
 
 pub(crate) fn read(asked: &mut Asked, body: &Value) {
-    asked.system = texts(&body["system"]);
+    let system: Vec<String> = std::iter::once(texts(&body["system"]))
+        // Harnesses put system texts between the other messages.
+        .chain(
+            messages(body)
+                .filter(|message| message["role"] == "system")
+                .map(|message| texts(&message["content"])),
+        )
+        .filter(|text| !text.is_empty())
+        .collect();
+    asked.system = system.join("\n");
     let steps = messages(body).flat_map(|message| {
         let content = &message["content"];
+        if message["role"] == "system" {
+            return Vec::new();
+        }
         if message["role"] == "assistant" {
             return match blocks(content, "tool_use").next() {
                 Some(_) => vec![Step::Call],
