@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prose_agents::prompt::{
-    PromptParts, STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT, confirmation_summary, render,
+    CONTEXT_LIMIT, PromptParts, STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT, confirmation_summary, render,
 };
 use prose_agents::{
     CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, ReplyBody, SessionReply, SessionSpawn,
-    SessionUpdate, failure,
+    SessionUpdate, failure, plain_text,
 };
 use prose_model::{
     Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
@@ -412,14 +412,7 @@ impl Driver {
             return Ok(None);
         }
         if self.capabilities.delivery == Delivery::Plain {
-            // Only content too long for a prompt is referred to.
-            return Ok(match &item.value {
-                Value::Text(text) => match text.parts.as_slice() {
-                    [prose_model::TextPart::Ref(reference)] => Some(self.run.values.path(&reference.sha256)?),
-                    _ => None,
-                },
-                _ => None,
-            });
+            return self.long_context(item, memory);
         }
         let folder = staging.join("context");
         let name = format!("{:02}-{}.md", index + 1, safe_file_name(&item.label));
@@ -470,6 +463,29 @@ impl Driver {
             .and_then(|()| std::fs::write(&path, body))
             .map_err(io)?;
         Ok(Some(path))
+    }
+
+    /// Where a session that gets its context as text finds what is too long for a prompt; none for all else.
+    fn long_context(
+        &self,
+        item: &prose_model::ContextItem,
+        memory: Option<&str>,
+    ) -> Result<Option<PathBuf>, NotStarted> {
+        let values = &self.run.values;
+        let is_long = |text: &str| text.len() as u64 > CONTEXT_LIMIT;
+        let digest = match (memory, &item.value) {
+            (Some(text), _) if is_long(text) => values.put(text.as_bytes())?,
+            (None, Value::Text(text)) if text.len() > CONTEXT_LIMIT => values.put_whole(text)?.sha256,
+            (None, Value::List(_) | Value::Record(_)) => {
+                let text = plain_text(&item.value, &self.content)?;
+                if !is_long(&text) {
+                    return Ok(None);
+                }
+                values.put(text.as_bytes())?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(values.path(&digest)?))
     }
 
     /// A backend took a session up.

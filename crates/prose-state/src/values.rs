@@ -288,6 +288,24 @@ impl ValueStore {
         Ok(whole)
     }
 
+    /// Stores the whole of a text, references read piece by piece, and returns a reference to it.
+    pub fn put_whole(&self, text: &Text) -> Result<TextRef> {
+        if let [TextPart::Ref(reference)] = text.parts.as_slice() {
+            return Ok(reference.clone());
+        }
+        let head = match text.parts.first() {
+            Some(TextPart::Inline(inline)) => inline,
+            Some(TextPart::Ref(reference)) => reference.summary.as_str(),
+            None => "",
+        };
+        let mut whole = Whole {
+            store: self,
+            parts: text.parts.iter(),
+            open: Box::new(std::io::empty()),
+        };
+        self.put_stream(&mut whole, head)
+    }
+
     /// Checks that all that a text refers to is there and is what its name says.
     pub fn verify_text(&self, text: &Text) -> Result<()> {
         text.parts.iter().try_for_each(|part| match part {
@@ -377,6 +395,38 @@ impl ValueStore {
 /// The name of some content.
 pub fn digest_of(content: &[u8]) -> Digest {
     Digest::from(hex(&Sha256::digest(content)))
+}
+
+/// Reads a text from its first part to its last.
+struct Whole<'t> {
+    store: &'t ValueStore,
+    parts: std::slice::Iter<'t, TextPart>,
+    open: Box<dyn std::io::Read + 't>,
+}
+
+impl std::io::Read for Whole<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let read = self.open.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            self.open = match self.parts.next() {
+                None => return Ok(0),
+                Some(TextPart::Inline(inline)) => Box::new(inline.as_bytes()),
+                Some(TextPart::Ref(reference)) => {
+                    let digest = &reference.sha256;
+                    match self.store.remembered(digest).map_err(std::io::Error::other)? {
+                        Some(content) => Box::new(std::io::Cursor::new(content)),
+                        None => {
+                            let path = self.store.path(digest).map_err(std::io::Error::other)?;
+                            Box::new(File::open(path)?)
+                        }
+                    }
+                }
+            };
+        }
+    }
 }
 
 /// One line about a text: its first line that says something, without Markdown's marks, cut at a word.
@@ -571,6 +621,24 @@ mod tests {
                 assert_eq!(stored.len, text.len() as u64);
                 assert_eq!(store.get_text(&stored.sha256).unwrap(), text);
             }
+        }
+    }
+
+    #[test]
+    fn the_whole_of_a_text_is_stored_under_one_name() {
+        let (_dir, store) = store();
+        for store in [store, ValueStore::in_memory()] {
+            let long = store.put_text(&"é".repeat(5_000)).unwrap();
+            let mut text = Text::inline("# Title\n");
+            text.push(&Text::reference(long.clone()));
+            text.push_str("end");
+            let whole = store.put_whole(&text).unwrap();
+            let as_text = store.materialize(&text).unwrap();
+            assert_eq!(whole.sha256, digest_of(as_text.as_bytes()));
+            assert_eq!((whole.len, whole.summary.as_str()), (text.len(), "Title"));
+            assert_eq!(store.get_text(&whole.sha256).unwrap(), as_text);
+            // What is stored already is not stored again.
+            assert_eq!(store.put_whole(&Text::reference(long.clone())).unwrap(), long);
         }
     }
 

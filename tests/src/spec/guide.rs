@@ -100,6 +100,9 @@ asks no model. Where no answers are given, it makes them up: `[simulated] ` and 
 | What happens, in order: | starts, ends, judgements, waits, and how the run ends |
 | What the names hold in the end: | every name that was given a value, and its last value |
 | The run's `state.md`: | a file of the [run's folder](../run-directory.md) |
+| The project's `notes/memory.md`:, `~/.prose/…`: | a file outside of the run's folder |
+| The text that each session is given: | the very text that goes to an agent, with the run's folder as `RUN`; in a run that was taken up again, that of both processes |
+| What the judge is asked to read: | a line for each text that rules alone can't read, with what it is wanted as |
 | What the checks say (line:column): | everything that is reported, in full |
 | With the quick fixes applied: | the program when all fixes that the tools offer are made |
 | Formatted: | what `prose fmt` makes of the program |
@@ -249,6 +252,12 @@ fn label(info: &str) -> Option<String> {
     if let Some(path) = value("run") {
         return Some(format!("The run's `{path}`:"));
     }
+    if let Some(path) = value("project") {
+        return Some(match path.strip_prefix("home/") {
+            Some(path) => format!("`~/{path}`:"),
+            None => format!("The project's `{path}`:"),
+        });
+    }
     let label = match words.as_slice() {
         ["prose", "formatted", ..] => "Formatted:",
         ["prose", "canonical", ..] => "Canonical form:",
@@ -262,6 +271,8 @@ fn label(info: &str) -> Option<String> {
         ["text", "sessions"] => "The sessions, in order of their start:",
         ["text", "prompts"] => "What each session is given:",
         ["text", "bindings"] => "What the names hold in the end:",
+        ["text", "given"] => "The text that each session is given:",
+        ["text", "decodings"] => "What the judge is asked to read:",
         ["prose", flags @ ..] => {
             let flags: Vec<&str> = flags
                 .iter()
@@ -273,10 +284,28 @@ fn label(info: &str) -> Option<String> {
                     _ => None,
                 })
                 .collect();
-            if flags.is_empty() {
+            let scene = [
+                value("repeat").map(|number| format!("what stands between ‹ and › occurs {number} times")),
+                value("agent").map(|_| "an agent that works on files answers the sessions".to_owned()),
+                value("cancel")
+                    .map(|word| format!("a person cancels the run while the session “{word}” works")),
+                value("stop").map(|word| {
+                    format!("the process ends while the session “{word}” works, and another takes the run up")
+                }),
+                value("garbled").map(|number| match number {
+                    "1" => "the judge's first answer can't be read".to_owned(),
+                    number => format!("the judge's first {number} answers can't be read"),
+                }),
+            ];
+            let said: Vec<String> = flags
+                .into_iter()
+                .map(str::to_owned)
+                .chain(scene.into_iter().flatten())
+                .collect();
+            if said.is_empty() {
                 return None;
             }
-            return Some(format!("Here {}:", flags.join(", ")));
+            return Some(format!("Here {}:", said.join(", ")));
         }
         _ => return None,
     };

@@ -10,6 +10,7 @@ mod format;
 pub mod guide;
 mod page;
 mod run;
+mod scene;
 #[cfg(test)]
 mod tests;
 

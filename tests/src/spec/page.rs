@@ -82,6 +82,12 @@ pub enum Role {
     Bindings,
     /// `text run=PATH`: a file of the run's folder.
     RunFile(String),
+    /// `text project=PATH`: a file of the project's folder, in which the user's home is `home`.
+    ProjectFile(String),
+    /// `text given`: the whole text that each session is given.
+    Given,
+    /// `text decodings`: what the judge is asked to read.
+    Decodings,
 }
 
 /// How a program fence is read.
@@ -97,6 +103,24 @@ pub struct Flags {
     pub bom: bool,
     /// `no-newline`: the last line does not end.
     pub no_newline: bool,
+    /// `repeat=N`: what stands between `‹` and `›` occurs N times.
+    pub repeat: Option<usize>,
+    /// Who answers the run, besides the mock file.
+    pub scene: Scene,
+}
+
+/// What is different from a run that is only simulated.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scene {
+    /// `agent=files`: sessions are answered by an agent that works on files and does what its text says.
+    pub files: bool,
+    /// `cancel=WORD`: a person cancels the run when a session with this word in its task has started.
+    pub cancel: Option<String>,
+    /// `stop=WORD`: the process ends there, and another takes the run up. What the first one's session still writes
+    /// comes too late.
+    pub stop: Option<String>,
+    /// `garbled=N`: the first N answers of the judge can't be read.
+    pub garbled: usize,
 }
 
 impl Role {
@@ -116,6 +140,9 @@ impl Role {
                 | Role::Prompts
                 | Role::Bindings
                 | Role::RunFile(_)
+                | Role::ProjectFile(_)
+                | Role::Given
+                | Role::Decodings
         )
     }
 }
@@ -132,7 +159,10 @@ impl Fence {
 
     /// The file's bytes: the content with the line ends, mark and end that the flags ask for.
     pub fn source(&self) -> String {
-        let mut text = self.text.clone();
+        let mut text = match self.flags.repeat {
+            Some(times) => repeated(&self.text, times),
+            None => self.text.clone(),
+        };
         if self.flags.no_newline {
             text.truncate(text.trim_end_matches('\n').len());
         }
@@ -315,6 +345,12 @@ fn role(info: &str) -> Result<(Role, Flags), String> {
         match word.split_once('=') {
             Some(("file", path)) => role = Some(Role::File(path.to_owned())),
             Some(("run", path)) => role = Some(Role::RunFile(path.to_owned())),
+            Some(("project", path)) => role = Some(Role::ProjectFile(path.to_owned())),
+            Some(("repeat", number)) => flags.repeat = Some(count(number)?),
+            Some(("agent", "files")) => flags.scene.files = true,
+            Some(("cancel", word)) => flags.scene.cancel = Some(word.to_owned()),
+            Some(("stop", word)) => flags.scene.stop = Some(word.to_owned()),
+            Some(("garbled", number)) => flags.scene.garbled = count(number)?,
             Some(("hints", "off")) => flags.hints_off = true,
             Some(("lints", "on")) => flags.lints_on = true,
             Some(("eol", "crlf")) => flags.eol = Some("\r\n"),
@@ -327,7 +363,7 @@ fn role(info: &str) -> Result<(Role, Flags), String> {
     let role = match (words.as_slice(), role) {
         (["prose"], None) => Role::Program,
         (["prose" | "toml" | "text"], Some(role @ Role::File(_)))
-        | (["text"], Some(role @ Role::RunFile(_))) => role,
+        | (["text"], Some(role @ (Role::RunFile(_) | Role::ProjectFile(_)))) => role,
         (["toml", "mock"], None) => Role::Mock,
         (["toml", "inputs"], None) => Role::Inputs,
         (["prose", "formatted"], None) => Role::Formatted,
@@ -340,6 +376,8 @@ fn role(info: &str) -> Result<(Role, Flags), String> {
         (["text", "sessions"], None) => Role::Sessions,
         (["text", "prompts"], None) => Role::Prompts,
         (["text", "bindings"], None) => Role::Bindings,
+        (["text", "given"], None) => Role::Given,
+        (["text", "decodings"], None) => Role::Decodings,
         _ => {
             return Err(format!(
                 "unknown kind of fence `{info}`; tests/spec/README.md lists them"
@@ -347,6 +385,25 @@ fn role(info: &str) -> Result<(Role, Flags), String> {
         }
     };
     Ok((role, flags))
+}
+
+fn count(number: &str) -> Result<usize, String> {
+    number.parse().map_err(|_| format!("`{number}` is no number"))
+}
+
+/// A program with what stands between `‹` and `›` repeated.
+fn repeated(text: &str, times: usize) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('‹')
+        && let Some((part, after)) = after.split_once('›')
+    {
+        out.push_str(before);
+        out.push_str(&part.repeat(times));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The line of an offset, from 1.

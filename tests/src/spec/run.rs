@@ -13,10 +13,14 @@ use prose_model::{
 };
 use prose_project::Loaded;
 use prose_runtime::backends::{BackendSettings, Content, MockSource};
-use prose_runtime::{Attach, Engine, EngineConfig, RunRequest, RunResult, StreamItem, value_from_json};
+use prose_runtime::{
+    Attach, Engine, EngineConfig, Overrides, ResumeRequest, RunError, RunHandle, RunRequest, RunResult,
+    StreamItem, value_from_json,
+};
 
 use super::case::MAIN;
 use super::page::{Case, Role};
+use super::scene::{self, Stage};
 use super::{Report, compare};
 
 /// A finished run.
@@ -25,6 +29,8 @@ struct Ran {
     events: Vec<Arc<RunEvent>>,
     /// What the machine asked for, in order.
     issued: Vec<Issued>,
+    /// What sessions and judge were told.
+    stage: Arc<Stage>,
 }
 
 /// Runs the case's program and holds its outcomes against what the page says.
@@ -59,6 +65,9 @@ pub fn check(case: &Case, loaded: &Loaded, root: &Path, report: &mut Report) {
             Role::Prompts => ran.prompts(),
             Role::Bindings => ran.bindings(),
             Role::RunFile(path) => ran.file(path),
+            Role::ProjectFile(path) => ran.project_file(root, path),
+            Role::Given => ran.tidy(&ran.stage.given()),
+            Role::Decodings => ran.stage.decodings(),
             _ => continue,
         };
         compare::outcome(fence, &actual, report);
@@ -86,13 +95,15 @@ fn run(case: &Case, bundle: Arc<Bundle>, root: &Path) -> Result<Ran, (usize, Str
         inner: backend.observer,
         seen: seen.clone(),
     }));
+    let stage = Arc::new(Stage::new(case.main.flags.scene.clone()));
+    let backend = scene::on_stage(backend, &stage);
     let request = RunRequest {
         bundle,
         program: MAIN.to_owned(),
         inputs: inputs(case)?,
         options: RunOptions::default(),
-        backend,
-        attach: Attach::default(),
+        backend: backend.clone(),
+        attach: stage.attach(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -100,19 +111,21 @@ fn run(case: &Case, bundle: Arc<Bundle>, root: &Path) -> Result<Ran, (usize, Str
         .map_err(|error| (case.main.line, error.to_string()))?;
     let (result, events) = runtime
         .block_on(async {
-            let mut handle = engine.start(request).await?;
-            let mut stream = handle.take_events();
-            let mut events = Vec::new();
-            while let Some(stream) = &mut stream
-                && let Some(item) = stream.next().await
-            {
-                if let StreamItem::Event(event) = item {
-                    events.push(event);
-                }
+            let (result, events) = told(engine.start(request).await?).await?;
+            if result.status != RunStatus::Interrupted {
+                return Ok((result, events));
             }
-            Ok((handle.join().await?, events))
+            let again = ResumeRequest {
+                run_id: result.run_id,
+                inputs: IndexMap::new(),
+                changed: None,
+                backend: Some(backend),
+                overrides: Overrides::default(),
+                attach: Attach::default(),
+            };
+            told(engine.resume(again).await?).await
         })
-        .map_err(|error: prose_runtime::RunError| (case.main.line, error.to_string()))?;
+        .map_err(|error: RunError| (case.main.line, error.to_string()))?;
     for event in &events {
         crate::schema::check_event(event).map_err(|problem| (case.main.line, problem))?;
     }
@@ -121,7 +134,22 @@ fn run(case: &Case, bundle: Arc<Bundle>, root: &Path) -> Result<Ran, (usize, Str
         result,
         events,
         issued,
+        stage,
     })
+}
+
+/// A run's end and all that it said.
+async fn told(mut handle: RunHandle) -> Result<(RunResult, Vec<Arc<RunEvent>>), RunError> {
+    let mut stream = handle.take_events();
+    let mut events = Vec::new();
+    while let Some(stream) = &mut stream
+        && let Some(item) = stream.next().await
+    {
+        if let StreamItem::Event(event) = item {
+            events.push(event);
+        }
+    }
+    Ok((handle.join().await?, events))
 }
 
 /// The values of the `toml inputs` fence.
@@ -349,9 +377,30 @@ impl Ran {
     /// A file of the run's folder; the run's id, in its path and its text, reads `RUN`.
     fn file(&self, path: &str) -> String {
         let path = path.replace("RUN", self.result.run_id.as_str());
-        match std::fs::read_to_string(self.result.dir.join(&path)) {
+        self.read_file(&self.result.dir.join(path))
+    }
+
+    /// A file of the project's folder.
+    fn project_file(&self, root: &Path, path: &str) -> String {
+        let path = path.replace("RUN", self.result.run_id.as_str());
+        self.read_file(&root.join(path))
+    }
+
+    fn read_file(&self, path: &Path) -> String {
+        match std::fs::read_to_string(path) {
             Ok(text) => without_times(&text.replace(self.result.run_id.as_str(), "RUN")),
-            Err(error) => format!("the run has no file {path}: {error}"),
+            Err(_) => "there is no such file".to_owned(),
+        }
+    }
+
+    /// A text with the run's folder written as `RUN`.
+    fn tidy(&self, text: &str) -> String {
+        let dir = self.result.dir.display().to_string();
+        let text = text.replace(&dir, "RUN");
+        if cfg!(windows) {
+            text.replace('\\', "/")
+        } else {
+            text
         }
     }
 }

@@ -372,3 +372,91 @@ fn the_guide_has_notes_labels_and_links() {
         ]
     );
 }
+
+#[test]
+fn who_takes_part_in_a_run_is_what_the_flags_say() {
+    check(
+        r#"
+~~~prose garbled=1
+if **so**:
+  session "Yes"
+else:
+  session "No"
+~~~
+
+~~~text sessions
+No
+~~~
+
+~~~prose cancel=One
+session "One"
+session "Two"
+~~~
+
+~~~text events
+start One
+done One
+~~~
+
+~~~prose agent=files stop=Two
+let one = session "One"
+output two = session "Two"
+~~~
+
+~~~text output
+written too late
+~~~
+
+~~~text project=home/none.md
+text
+~~~
+
+~~~prose agent=paper
+session "One"
+~~~
+"#,
+        expect![[r#"
+            5: unexpected warning P201: …
+            12: expected `No`, got `Yes`
+                all of it:
+                | Yes
+            22: expected `done One`, got `cancelled One`
+                all of it:
+                | start One
+                | cancelled One
+                | run cancelled
+            31: expected `written too late`, got `[simulated] Two`
+                all of it:
+                | [simulated] Two
+            35: expected `text`, got `there is no such file`
+                all of it:
+                | there is no such file
+            38: unknown kind of fence `prose agent=paper`; tests/spec/README.md lists them
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_marked_is_repeated() {
+    check(
+        r#"
+~~~prose repeat=3
+output x = "‹ab›-‹c›"
+~~~
+
+~~~text output
+ababab-cc
+~~~
+
+~~~prose repeat=many
+session "One"
+~~~
+"#,
+        expect![[r#"
+            9: expected `ababab-cc`, got `ababab-ccc`
+                all of it:
+                | ababab-ccc
+            12: `many` is no number
+        "#]],
+    );
+}
