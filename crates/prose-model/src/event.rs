@@ -352,6 +352,14 @@ pub enum Event {
         /// What.
         message: String,
     },
+    /// Instead of events that this observer was too slow for and that could not be made up for. Made for the observer: it
+    /// has the number of the first streamed event that is missing, or of the next.
+    EventsMissed {
+        /// How many of the machine, behind `afterSeq`; 0 unless the journal could not be read.
+        machine: u64,
+        /// How many of those that came in between.
+        streamed: u64,
+    },
 }
 
 /// Where in the program and in which frame.

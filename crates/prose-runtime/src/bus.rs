@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prose_model::{Order, RunEvent};
+use prose_model::{Event, Order, RunEvent};
 use tokio::sync::Notify;
 
-use crate::spill::Spill;
+use crate::spill::{Spill, Storage};
 
 /// So many events come back from a file at a time.
 const REFILL: usize = 256;
@@ -16,16 +16,41 @@ const REFILL: usize = 256;
 pub enum StreamItem {
     /// An event, in the order of publication.
     Event(Arc<RunEvent>),
-    /// The observer was too slow and events are missing here. Those of the machine can be had from the journal:
-    /// [`crate::RunControl::catch_up`].
-    Gap {
-        /// How many in all.
-        missed: u64,
-        /// How many of the machine.
-        machine: u64,
-        /// The last event of the machine before; none when it had sent none.
-        after_seq: Option<u64>,
-    },
+    /// The observer was too slow and events are missing here. [`crate::RunControl::make_up`] gives those of the machine,
+    /// and says what is missing then.
+    Gap(Gap),
+}
+
+/// Events that are missing in an observer's stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// How many in all.
+    pub missed: u64,
+    /// How many of the machine.
+    pub machine: u64,
+    /// The last event of the machine before; none when it had sent none.
+    pub after_seq: Option<u64>,
+    /// The number of the first that came in between, or would have.
+    pub n: u64,
+}
+
+impl Gap {
+    pub(crate) fn add(&mut self, event: &RunEvent) {
+        self.missed += 1;
+        self.machine += u64::from(matches!(event.order, Order::Machine { .. }));
+    }
+
+    /// The first is there after all.
+    pub(crate) fn take(&mut self, event: &RunEvent) {
+        self.missed -= 1;
+        match event.order {
+            Order::Machine { seq } => {
+                self.machine -= 1;
+                self.after_seq = Some(seq);
+            }
+            Order::Stream { n, .. } => self.n = n + 1,
+        }
+    }
 }
 
 /// What happens when an observer does not keep up.
@@ -34,10 +59,10 @@ pub enum Backlog {
     /// Everything is kept, in memory. Only where a run writes nothing to disk.
     Unlimited,
     /// Everything is kept: so many events wait in memory, the others in a file that has no name. For observers that
-    /// need every event, such as `--json`.
+    /// need every event, such as `--json`. Where no file can be written there is a gap, but not before some megabytes wait.
     Spilled(usize),
     /// At most so many events wait. Streamed text, tools and usage are dropped first, from half of the limit on;
-    /// at the limit everything is.
+    /// at the limit everything is but the end of the run.
     Bounded(usize),
 }
 
@@ -100,8 +125,11 @@ struct QueueState {
     items: VecDeque<StreamItem>,
     /// What came after `items` and had no place there.
     spill: Option<Spill>,
+    storage: Storage,
     /// The last event of the machine that was taken in, given or not.
     last_seq: Option<u64>,
+    /// The number of the next event that comes in between.
+    next_n: u64,
     /// By either end.
     closed: bool,
 }
@@ -109,56 +137,56 @@ struct QueueState {
 impl QueueState {
     fn pop(&mut self) -> Option<StreamItem> {
         if self.items.is_empty()
-            && let Some(spill) = &mut self.spill
+            && let Some(mut spill) = self.spill.take()
         {
             match spill.read(REFILL) {
-                Ok(events) => self.items.extend(events),
+                Ok(items) => {
+                    self.items.extend(items);
+                    self.spill = Some(spill).filter(|spill| !spill.is_empty());
+                }
                 Err(error) => {
                     tracing::error!(%error, "events that were put aside can't be read");
-                    self.items.push_back(StreamItem::Gap {
-                        missed: spill.waiting(),
-                        machine: spill.waiting_machine,
-                        after_seq: spill.first_seq,
-                    });
-                    self.spill = None;
+                    self.items.push_back(StreamItem::Gap(spill.into_gap()));
                 }
-            }
-            if self.spill.as_ref().is_some_and(|spill| spill.waiting() == 0) {
-                self.spill = None;
             }
         }
         self.items.pop_front()
     }
 
-    fn gap(&mut self, event: &RunEvent) {
-        let of_machine = u64::from(matches!(event.order, Order::Machine { .. }));
-        if let Some(StreamItem::Gap { missed, machine, .. }) = self.items.back_mut() {
-            *missed += 1;
-            *machine += of_machine;
-        } else {
-            self.items.push_back(StreamItem::Gap {
-                missed: 1,
-                machine: of_machine,
-                after_seq: self.last_seq,
-            });
-        }
-    }
-}
-
-impl QueueState {
-    fn note(&mut self, event: &RunEvent) {
-        if let Order::Machine { seq } = event.order {
-            self.last_seq = Some(seq);
-        }
-    }
-
-    fn put_aside(&mut self, event: &RunEvent) -> std::io::Result<()> {
-        let after = self.last_seq;
-        let spill = match &mut self.spill {
-            Some(spill) => spill,
-            None => self.spill.insert(Spill::new(after)?),
+    fn push(&mut self, event: &Arc<RunEvent>, backlog: Backlog) {
+        let here = Gap {
+            missed: 0,
+            machine: 0,
+            after_seq: self.last_seq,
+            n: self.next_n,
         };
-        spill.write(event)
+        let room = match backlog {
+            Backlog::Unlimited => true,
+            Backlog::Spilled(limit) => self.spill.is_none() && self.items.len() < limit,
+            Backlog::Bounded(limit) => {
+                let streamed = is_progress(event);
+                self.items.len() < if streamed { limit / 2 } else { limit }
+                    || matches!(event.event, Event::RunFinished { .. })
+            }
+        };
+        if room {
+            self.items.push_back(StreamItem::Event(event.clone()));
+        } else if let Backlog::Spilled(_) = backlog {
+            let storage = self.storage;
+            self.spill
+                .get_or_insert_with(|| Spill::new(storage, here.clone()))
+                .push(event, here);
+        } else if let Some(StreamItem::Gap(gap)) = self.items.back_mut() {
+            gap.add(event);
+        } else {
+            let mut gap = here;
+            gap.add(event);
+            self.items.push_back(StreamItem::Gap(gap));
+        }
+        match event.order {
+            Order::Machine { seq } => self.last_seq = Some(seq),
+            Order::Stream { n, .. } => self.next_n = n + 1,
+        }
     }
 }
 
@@ -173,32 +201,7 @@ impl Queue {
         if state.closed {
             return false;
         }
-        let room = match self.backlog {
-            Backlog::Unlimited => true,
-            Backlog::Spilled(limit) => {
-                if state.spill.is_some() || state.items.len() >= limit {
-                    if let Err(error) = state.put_aside(event) {
-                        tracing::error!(%error, "an event can't be put aside for a slow observer");
-                        state.gap(event);
-                    }
-                    state.note(event);
-                    drop(state);
-                    self.notify.notify_one();
-                    return true;
-                }
-                true
-            }
-            Backlog::Bounded(limit) => {
-                let streamed = is_progress(event);
-                state.items.len() < if streamed { limit / 2 } else { limit }
-            }
-        };
-        if room {
-            state.items.push_back(StreamItem::Event(event.clone()));
-            state.note(event);
-        } else {
-            state.gap(event);
-        }
+        state.push(event, self.backlog);
         drop(state);
         self.notify.notify_one();
         true
@@ -207,7 +210,6 @@ impl Queue {
 
 /// Progress that a later event makes up for.
 fn is_progress(event: &RunEvent) -> bool {
-    use prose_model::Event;
     matches!(event.order, Order::Stream { .. })
         && matches!(
             event.event,
@@ -230,8 +232,15 @@ struct Shared {
 impl Bus {
     /// A new observer. It sees what is published from here on.
     pub(crate) fn subscribe(&self, backlog: Backlog) -> EventStream {
+        self.subscribe_with(backlog, Storage::default())
+    }
+
+    fn subscribe_with(&self, backlog: Backlog, storage: Storage) -> EventStream {
         let queue = Arc::new(Queue {
-            state: Mutex::default(),
+            state: Mutex::new(QueueState {
+                storage,
+                ..QueueState::default()
+            }),
             notify: Notify::new(),
             backlog,
         });
@@ -267,7 +276,7 @@ impl Bus {
 
 #[cfg(test)]
 mod tests {
-    use prose_model::{EVENT_VERSION, Event};
+    use prose_model::EVENT_VERSION;
 
     use super::*;
 
@@ -303,7 +312,7 @@ mod tests {
                     Order::Stream { n, .. } => n.to_string(),
                     Order::Machine { seq } => format!("m{seq}"),
                 },
-                StreamItem::Gap { missed, .. } => format!("gap {missed}"),
+                StreamItem::Gap(gap) => format!("gap {}", gap.missed),
             });
         }
         out
@@ -398,11 +407,111 @@ mod tests {
         assert!(matches!(stream.try_next(), Some(StreamItem::Event(_))));
         assert!(matches!(
             stream.try_next(),
-            Some(StreamItem::Gap {
+            Some(StreamItem::Gap(Gap {
                 missed: 2,
                 machine: 1,
-                after_seq: Some(0)
-            })
+                after_seq: Some(0),
+                n: 0,
+            }))
         ));
+    }
+
+    /// Machine events and others in turn: `m0`, `0`, `m1`, …
+    fn publish(bus: &Bus, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            bus.publish(machine(number));
+            bus.publish(notice(number));
+        }
+    }
+
+    fn names(numbers: std::ops::Range<u64>) -> Vec<String> {
+        numbers.flat_map(|n| [format!("m{n}"), n.to_string()]).collect()
+    }
+
+    fn no_file() -> std::io::Result<std::fs::File> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+
+    #[tokio::test]
+    async fn without_a_file_what_waits_is_kept_in_memory() {
+        let bus = Bus::default();
+        let storage = Storage {
+            open: no_file,
+            ..Storage::default()
+        };
+        let mut stream = bus.subscribe_with(Backlog::Spilled(3), storage);
+        publish(&bus, 0..2000);
+        bus.close();
+        assert_eq!(drain(&mut stream).await, names(0..2000));
+    }
+
+    #[tokio::test]
+    async fn a_gap_stands_where_the_events_would_and_what_follows_is_whole() {
+        let bus = Bus::default();
+        let storage = Storage {
+            open: no_file,
+            without_file: 100_000,
+        };
+        let mut stream = bus.subscribe_with(Backlog::Spilled(3), storage);
+        publish(&bus, 0..2000);
+        let mut got = Vec::new();
+        let gap = loop {
+            match stream.try_next() {
+                Some(StreamItem::Event(event)) => got.push(match event.order {
+                    Order::Stream { n, .. } => n.to_string(),
+                    Order::Machine { seq } => format!("m{seq}"),
+                }),
+                Some(StreamItem::Gap(gap)) => break gap,
+                None => panic!("a gap"),
+            }
+        };
+        assert!((1000..3000).contains(&got.len()), "{}", got.len());
+        assert_eq!(got, names(0..2000)[..got.len()]);
+        let (machine, others) = (got.len().div_ceil(2) as u64, got.len() as u64 / 2);
+        assert_eq!(
+            gap,
+            Gap {
+                missed: 4000 - got.len() as u64,
+                machine: 2000 - machine,
+                after_seq: Some(machine - 1),
+                n: others,
+            }
+        );
+        // Who follows again misses nothing more.
+        publish(&bus, 2000..2010);
+        assert_eq!(stream.in_memory(), 3);
+        publish(&bus, 2010..4000);
+        bus.publish(RunEvent {
+            event: Event::RunFinished {
+                status: prose_model::RunStatus::Completed,
+                outputs: Default::default(),
+                error: None,
+                usage: Default::default(),
+            },
+            ..notice(4000)
+        });
+        bus.close();
+        let got = drain(&mut stream).await;
+        assert_eq!(got[..20], names(2000..2010));
+        assert!(got[got.len() - 2].starts_with("gap "));
+        assert_eq!(got.last().unwrap(), "4000");
+    }
+
+    /// A file that can't be written.
+    fn read_only() -> std::io::Result<std::fs::File> {
+        std::fs::File::open("Cargo.toml")
+    }
+
+    #[tokio::test]
+    async fn a_file_that_can_not_be_written_is_as_good_as_none() {
+        let bus = Bus::default();
+        let storage = Storage {
+            open: read_only,
+            ..Storage::default()
+        };
+        let mut stream = bus.subscribe_with(Backlog::Spilled(0), storage);
+        publish(&bus, 0..2000);
+        bus.close();
+        assert_eq!(drain(&mut stream).await, names(0..2000));
     }
 }

@@ -9,15 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use prose_agents::{Backend, BackendSettings, MockSource, Registry};
 use prose_model::backend::BackendCatalog;
-use prose_model::{Bundle, EffectId, Event, Header, RecordBody, RunId, RunStatus, StateIn, Value};
+use prose_model::{
+    Bundle, EVENT_VERSION, EffectId, Event, Header, Order, RecordBody, RunEvent, RunId, RunStatus, StateIn,
+    Value,
+};
 use prose_state::{
-    Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, read_journal,
+    Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, format_millis,
+    read_journal,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::budget::Budget;
-use crate::bus::{Backlog, Bus, EventStream};
+use crate::bus::{Backlog, Bus, EventStream, Gap};
 use crate::catch_up::CatchUp;
 use crate::changes::{Changes, changes};
 use crate::driver::{Driver, Setup};
@@ -120,6 +124,7 @@ pub struct RunControl {
     tx: Sender<Msg>,
     bus: Bus,
     questions: Arc<Questions>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Engine {
@@ -327,6 +332,7 @@ fn run_thread(
         tx: tx.clone(),
         bus: bus.clone(),
         questions: questions.clone(),
+        clock: config.clock.clone(),
     };
     let events = bus.subscribe(match run.header.options.state {
         StateIn::Files => Backlog::Spilled(IN_MEMORY),
@@ -527,7 +533,8 @@ impl RunHandle {
         self.control.clone()
     }
 
-    /// Every event from the first on, without gaps; what nobody reads is kept, beyond a few thousand in a file. None when it was taken before.
+    /// Every event from the first on; what nobody reads is kept, beyond a few thousand in a file. There is a gap only where
+    /// no file can be written: [`RunControl::make_up`]. None when it was taken before.
     pub fn take_events(&mut self) -> Option<EventStream> {
         self.events.take()
     }
@@ -582,6 +589,49 @@ impl RunControl {
             });
         }
         CatchUp::new(&RunDir::at(&self.dir)?, after_seq)
+    }
+
+    /// Gives what a gap of this run's stream lacks: the machine's events out of the journal, and behind them
+    /// [`Event::EventsMissed`] if others are missing too, or the journal can't be read. Stops when `give` says false, and
+    /// returns whether it never did. Reads files.
+    pub fn make_up(&self, gap: &Gap, mut give: impl FnMut(RunEvent) -> bool) -> bool {
+        let mut given = 0;
+        let mut after_seq = gap.after_seq;
+        let mut made_up = || {
+            let mut past = self.catch_up(gap.after_seq)?;
+            while given < gap.machine
+                && let Some(event) = past.next_event()?
+            {
+                if let Order::Machine { seq } = event.order {
+                    after_seq = Some(seq);
+                }
+                given += 1;
+                if !give(event) {
+                    return Ok(false);
+                }
+            }
+            Ok::<bool, RunError>(true)
+        };
+        if gap.machine > 0 {
+            match made_up() {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => {
+                    tracing::error!(%error, "events that were missed can't be read from the journal")
+                }
+            }
+        }
+        let (machine, streamed) = (gap.machine - given, gap.missed - gap.machine);
+        if machine + streamed == 0 {
+            return true;
+        }
+        give(RunEvent {
+            v: EVENT_VERSION,
+            run_id: self.run_id.clone(),
+            ts: format_millis(self.clock.now_ms()),
+            order: Order::Stream { after_seq, n: gap.n },
+            event: Event::EventsMissed { machine, streamed },
+        })
     }
 
     /// Asks the run to cancel: `finally` bodies run, then it ends as cancelled. A second time: they are cut short.

@@ -40,7 +40,7 @@ mod spill;
 mod timeline;
 mod timer;
 
-pub use bus::{Backlog, EventStream, StreamItem};
+pub use bus::{Backlog, EventStream, Gap, StreamItem};
 pub use catch_up::CatchUp;
 pub use engine::{ABORT_VARIABLE, Engine, EngineConfig, RunControl, RunHandle};
 pub use log::Fault;

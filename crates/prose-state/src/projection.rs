@@ -347,7 +347,8 @@ impl StateProjection {
             | Event::SessionTool { .. }
             | Event::SessionUsage { .. }
             | Event::Narration { .. }
-            | Event::Notice { .. } => return None,
+            | Event::Notice { .. }
+            | Event::EventsMissed { .. } => return None,
         })
     }
 

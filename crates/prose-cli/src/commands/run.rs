@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prose_model::codes::Severity;
-use prose_model::{Bundle, EffectId, RunOptions, RunStatus, StateIn};
+use prose_model::{Bundle, EffectId, RunEvent, RunOptions, RunStatus, StateIn};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
@@ -359,6 +359,29 @@ enum View {
     Tree(Box<Tree>, Screen<io::Stderr>),
 }
 
+impl View {
+    /// Shows an event.
+    ///
+    /// # Errors
+    /// When what has to be written can't be.
+    fn show(&mut self, event: &RunEvent) -> io::Result<()> {
+        match self {
+            View::Json => {
+                let line = serde_json::to_string(event)?;
+                return writeln!(io::stdout().lock(), "{line}");
+            }
+            View::Quiet => {}
+            View::Lines(lines) => {
+                if let Some(line) = lines.line(event) {
+                    say(&format!("{line}\n"));
+                }
+            }
+            View::Tree(tree, _) => tree.apply(event),
+        }
+        Ok(())
+    }
+}
+
 /// Starts, watches and ends a run.
 fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunError>>) -> Exit {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -426,32 +449,32 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
     let asks = matches!(attach(common).inputs, InputMode::Ask);
     let mut prompter = Prompter::default();
     let mut frame = tokio::time::interval(FRAME);
+    let mut unwritten = false;
     let Some(mut events) = handle.take_events() else {
         return fail("the run's events were taken");
     };
     loop {
         tokio::select! {
             item = events.next() => match item {
-                Some(StreamItem::Event(event)) => match &mut view {
-                    View::Json => {
-                        let written = serde_json::to_string(&*event)
-                            .map_err(io::Error::from)
-                            .and_then(|line| writeln!(io::stdout().lock(), "{line}"));
-                        if written.is_err() {
-                            // Nobody listens any more; the run can be resumed.
-                            control.stop();
-                            view = View::Quiet;
+                Some(item) => {
+                    let mut shown = Ok(());
+                    match item {
+                        StreamItem::Event(event) => shown = view.show(&event),
+                        StreamItem::Gap(gap) => {
+                            control.make_up(&gap, |event| {
+                                shown = view.show(&event);
+                                shown.is_ok()
+                            });
                         }
                     }
-                    View::Quiet => {}
-                    View::Lines(lines) => {
-                        if let Some(line) = lines.line(&event) {
-                            say(&format!("{line}\n"));
-                        }
+                    if let Err(error) = shown {
+                        // Nobody gets the events any more; the run can be resumed.
+                        control.stop();
+                        fail(&format!("the events can't be written to standard output: {error}"));
+                        view = View::Quiet;
+                        unwritten = true;
                     }
-                    View::Tree(tree, _) => tree.apply(&event),
-                },
-                Some(StreamItem::Gap { .. }) => {}
+                }
                 None => break,
             },
             _ = frame.tick() => {
@@ -496,7 +519,10 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
     let joined = handle.join().await;
     interrupts.over.store(true, Ordering::Relaxed);
     let exit = match joined {
-        Ok(result) => finish(common, &result),
+        Ok(result) => match finish(common, &result) {
+            Exit::Ok if unwritten => Exit::Failed,
+            exit => exit,
+        },
         Err(error) => {
             fail(&error.to_string());
             let exit = exit_of(&error);

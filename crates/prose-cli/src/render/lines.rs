@@ -251,6 +251,7 @@ impl Lines {
             }
             Event::Narration { line } => line.clone(),
             Event::Notice { level, message } => format!("{level:<8} {message}"),
+            Event::EventsMissed { machine, streamed } => format!("missing  {}", missed(*machine, *streamed)),
             Event::StatementStarted { .. }
             | Event::StatementFinished { .. }
             | Event::FrameStarted { .. }
@@ -409,6 +410,17 @@ pub fn usage_note(usage: &Usage) -> String {
         .map(|usd| format!(", ${usd:.4}"))
         .unwrap_or_default();
     format!(" ({} in, {} out{cost})", usage.input_tokens, usage.output_tokens)
+}
+
+/// Which events are not shown.
+pub fn missed(machine: u64, streamed: u64) -> String {
+    match machine {
+        0 => format!("{streamed} events in between came too fast to be shown"),
+        _ => format!(
+            "{} events came too fast to be shown, and the run's journal can't be read",
+            machine + streamed
+        ),
+    }
 }
 
 /// `850 ms`, `1.5 s`, `2 min 5 s`.

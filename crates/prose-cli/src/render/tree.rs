@@ -11,7 +11,7 @@ use prose_runtime::Nesting;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::lines::{
-    construct_subject, construct_word, decision_word, duration, one_line, status_word, usage_note,
+    construct_subject, construct_word, decision_word, duration, missed, one_line, status_word, usage_note,
 };
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
@@ -242,6 +242,10 @@ impl Tree {
             }
             Event::Notice { level, message } => {
                 self.above.push(format!("{level}: {}", one_line(message, 300)))
+            }
+            Event::EventsMissed { machine, streamed } => {
+                self.above
+                    .push(format!("warning: {}", missed(*machine, *streamed)));
             }
             Event::StatementStarted { .. }
             | Event::StatementFinished { .. }

@@ -14,8 +14,8 @@ use prose_project::{Config, Environment, StateKind, Trust, find_root, home};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
 use prose_runtime::runs::{RunState, list_runs};
 use prose_runtime::{
-    Attach, EngineConfig, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl, RunHandle,
-    RunRequest, StreamItem, value_from_json,
+    Attach, EngineConfig, Gap, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl,
+    RunHandle, RunRequest, StreamItem, value_from_json,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -243,9 +243,7 @@ fn started(mut handle: RunHandle, root: PathBuf, roots: &Mutex<BTreeMap<RunId, P
             while let Some(item) = stream.next().await {
                 let sent = match item {
                     StreamItem::Event(event) => tx.send(Arc::unwrap_or_clone(event)).await.is_ok(),
-                    StreamItem::Gap {
-                        machine, after_seq, ..
-                    } => catch_up(&control, &tx, machine, after_seq).await,
+                    StreamItem::Gap(gap) => make_up(&control, &tx, gap).await,
                 };
                 if !sent {
                     return;
@@ -256,38 +254,11 @@ fn started(mut handle: RunHandle, root: PathBuf, roots: &Mutex<BTreeMap<RunId, P
     Started { id, events, control }
 }
 
-/// Sends the machine's events that the stream has lost, from the run's journal. False when nobody listens any more.
-async fn catch_up(
-    control: &Arc<RunControl>,
-    tx: &mpsc::Sender<RunEvent>,
-    missed: u64,
-    after: Option<u64>,
-) -> bool {
+/// Sends what the stream has lost, as far as the run's journal has it. False when nobody listens any more.
+async fn make_up(control: &Arc<RunControl>, tx: &mpsc::Sender<RunEvent>, gap: Gap) -> bool {
     let (control, tx) = (Arc::clone(control), tx.clone());
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut events = match control.catch_up(after) {
-            Ok(events) => events,
-            Err(error) => {
-                tracing::error!(%error, "lost events can't be read from the journal");
-                return true;
-            }
-        };
-        for _ in 0..missed {
-            match events.next_event() {
-                Ok(Some(event)) => {
-                    if tx.blocking_send(event).is_err() {
-                        return false;
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::error!(%error, "lost events can't be read from the journal");
-                    break;
-                }
-            }
-        }
-        true
-    });
+    let reading =
+        tokio::task::spawn_blocking(move || control.make_up(&gap, |event| tx.blocking_send(event).is_ok()));
     reading.await.unwrap_or(false)
 }
 

@@ -446,7 +446,8 @@ impl<'a> Builder<'a> {
             | Event::SessionTool { .. }
             | Event::SessionUsage { .. }
             | Event::Narration { .. }
-            | Event::Notice { .. } => {}
+            | Event::Notice { .. }
+            | Event::EventsMissed { .. } => {}
         }
     }
 

@@ -138,7 +138,7 @@ pub async fn all_events(handle: &mut RunHandle) -> Vec<Arc<RunEvent>> {
     while let Some(item) = stream.next().await {
         match item {
             StreamItem::Event(event) => events.push(event),
-            StreamItem::Gap { missed, .. } => panic!("{missed} events are missing"),
+            StreamItem::Gap(gap) => panic!("{} events are missing", gap.missed),
         }
     }
     events

@@ -595,8 +595,8 @@ async fn an_observer_that_never_reads_does_not_hold_the_run_up() {
     assert_eq!(outputs(&result)["x"], "said enough");
     let mut missed = 0;
     while let Some(item) = slow.next().await {
-        if let StreamItem::Gap { missed: n, .. } = item {
-            missed += n;
+        if let StreamItem::Gap(gap) = item {
+            missed += gap.missed;
         }
     }
     assert!(missed > 400, "{missed}");

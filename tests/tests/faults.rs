@@ -1,0 +1,63 @@
+//! What the machine around a run lacks: a place for files, space, a reader. Nothing is lost without a word.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::io::Read;
+use std::process::Stdio;
+
+use prose_tests::{prose, prose_command, workspace};
+use serde_json::Value;
+
+/// More events than may wait in memory, and nowhere to put them aside: the machine's come from the journal.
+#[test]
+fn a_late_reader_gets_every_event_of_the_machine_once_although_no_file_can_be_made() {
+    let dir = workspace(&[("a.prose", "let x = 0\nrepeat 30000:\n  x = x + 1\noutput x = x\n")]);
+    let mut child = prose_command(dir.path())
+        .args(["run", "a.prose", "--backend", "simulate", "--json"])
+        .env("TMPDIR", dir.path().join("not-there"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !prose(dir.path(), &["runs", "--format", "json"])
+        .stdout
+        .contains("\"completed\"")
+    {
+        assert_eq!(child.try_wait().unwrap(), None, "the pipe held all events");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert!(seqs.len() > 60_000);
+    assert!(seqs.iter().copied().eq(0..seqs.len() as u64));
+    // In between nothing came but the beginning and the end, and they are there.
+    let between: Vec<(&str, u64)> = events
+        .iter()
+        .filter_map(|event| Some((event["type"].as_str()?, event["n"].as_u64()?)))
+        .collect();
+    assert_eq!(between, [("run_started", 0), ("run_finished", 1)]);
+    assert_eq!(events.last().unwrap()["type"], "run_finished");
+}
+
+#[test]
+fn events_that_can_not_be_written_stop_the_run_and_it_says_why() {
+    let dir = workspace(&[("a.prose", "repeat 400:\n  session \"go\"\noutput o = \"done\"\n")]);
+    let ran: prose_tests::Ran = prose_command(dir.path())
+        .args(["run", "a.prose", "--backend", "simulate", "--json"])
+        .stdout(std::fs::File::create("/dev/full").unwrap())
+        .output()
+        .unwrap()
+        .into();
+    assert_ne!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr
+            .starts_with("error: the events can't be written to standard output: "),
+        "{ran:?}"
+    );
+}
