@@ -25,6 +25,7 @@ pub mod prompt;
 pub mod redact;
 mod session;
 mod simulate;
+pub mod tools;
 
 pub use backend::{
     Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Looked, MockSource, Registry,

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use prose_model::{EffectId, Failure, SessionRequest, Usage};
 
 use crate::prompt::RenderedPrompt;
+use crate::redact::Redactor;
 
 /// Tells a backend that its session is no longer wanted.
 pub type CancelToken = tokio_util::sync::CancellationToken;
@@ -178,6 +179,12 @@ pub trait SessionSink: Send + Sync {
 
     /// Progress. Never blocks; may be dropped for slow observers.
     fn update(&self, update: SessionUpdate);
+
+    /// Hides what is secret in texts that the session is given besides its prompt, as the results of tools. What it
+    /// reports is looked through without that.
+    fn redactor(&self) -> Redactor {
+        Redactor::default()
+    }
 
     /// Asks whether the session may do something that its permissions leave to a person.
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer;

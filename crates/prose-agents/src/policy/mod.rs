@@ -19,6 +19,7 @@ use pattern::{Commands, Globs, Hosts};
 use protected::Protection;
 
 pub use gate::{Gate, shown};
+pub(crate) use protected::WATCHED;
 
 /// What a session wants to do. Paths are absolute, or relative to the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,9 +146,10 @@ pub struct Policy(Arc<Rules>);
 
 #[derive(Debug)]
 struct Rules {
-    /// The workspace as given, and as the file system knows it.
+    /// The workspace as it was given.
+    named_root: PathBuf,
+    /// The same as the file system knows it.
     root: PathBuf,
-    real_root: PathBuf,
     /// The session's own folder, which it may read and write whatever its rules; the same.
     staging: Option<(PathBuf, PathBuf)>,
     /// Files that the prompt refers to, which it may read whatever its rules.
@@ -188,10 +190,10 @@ impl Policy {
 
     fn with(workspace: &Path, staging: Option<&Path>, given: &[PathBuf], rules: &[PermissionRule]) -> Policy {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| normal(path));
-        let root = normal(workspace);
-        let globs = |patterns: &[String]| Globs::new(&root, patterns);
+        let named_root = normal(workspace);
+        let globs = |patterns: &[String]| Globs::new(&named_root, patterns);
         Policy(Arc::new(Rules {
-            real_root: real(&root),
+            root: real(&named_root),
             staging: staging
                 .filter(|path| path.is_absolute())
                 .map(|path| (normal(path), real(path))),
@@ -201,13 +203,13 @@ impl Policy {
             execute: Rule::of(rules, "execute", globs),
             bash: Rule::of(rules, "bash", Commands::new),
             network: Rule::of(rules, "network", Hosts::new).unwrap_or(Rule::Ask),
-            root,
+            named_root,
         }))
     }
 
     /// The workspace, as the file system knows it.
     pub fn root(&self) -> &Path {
-        &self.0.real_root
+        &self.0.root
     }
 
     /// Decides. For a path the answer holds for where it leads at this moment; whoever opens it goes through the tools,
@@ -270,13 +272,10 @@ impl Policy {
                     }
                 }
             }
-            normal(&rules.root.join(path))
+            normal(&rules.named_root.join(path))
         };
         let staging = rules.staging.iter().flat_map(|(a, b)| [(a, b), (b, b)]);
-        let bases = staging.chain([
-            (&rules.root, &rules.real_root),
-            (&rules.real_root, &rules.real_root),
-        ]);
+        let bases = staging.chain([(&rules.named_root, &rules.root), (&rules.root, &rules.root)]);
         for (as_named, base) in bases {
             if let Ok(relative) = whole.strip_prefix(as_named) {
                 return Ok(Place {
@@ -321,7 +320,7 @@ impl Policy {
         if key == "read" && rules.given.contains(&whole) {
             return Decision::Allow;
         }
-        let Ok(relative) = whole.strip_prefix(&rules.real_root) else {
+        let Ok(relative) = whole.strip_prefix(&rules.root) else {
             return Decision::Deny(Denial::Outside(whole.display().to_string()));
         };
         let shown = relative.display().to_string();
@@ -341,7 +340,6 @@ impl Policy {
     }
 
     /// Whether a folder may hold something that may be read: to be looked into, its entries are judged one by one.
-    #[allow(dead_code)]
     pub(crate) fn decide_folder(&self, place: &Place) -> Decision {
         match self.0.read {
             Rule::Only(_) if !self.in_staging(&place.base.join(&place.relative)) => {

@@ -38,7 +38,6 @@ const GIT: &[&str] = &[
 ];
 
 /// The files among these, from the workspace's root, to be looked after while something runs that can't be held back.
-#[allow(dead_code)]
 pub(crate) const WATCHED: &[&str] = &[
     "prose.toml",
     "prose.lock",
