@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 
 use crate::mock::{MockError, MockFile};
-use crate::{InputSource, IssueObserver, Judge, SessionBackend, Simulate};
+use crate::{ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
 
 /// A backend ready to use: its sessions, its judge, and what it answers besides.
 #[derive(Clone)]
@@ -155,6 +155,7 @@ impl Registry {
     pub fn configured(catalog: BackendCatalog) -> Registry {
         let mut registry = Registry::empty();
         registry.catalog = catalog;
+        registry.add(ClaudeFactory);
         registry.add(SimulateFactory);
         registry.add(ReplayFactory);
         registry

@@ -14,6 +14,7 @@
 
 mod backend;
 pub mod child;
+mod claude;
 mod content;
 mod http;
 mod judge;
@@ -31,6 +32,7 @@ pub use backend::{
     Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Looked, MockSource, Registry,
     ReplayFactory, SimulateFactory,
 };
+pub use claude::{Claude, ClaudeFactory};
 pub use content::{Content, InlineContent, failure, one_line, plain_json, plain_text};
 pub use judge::{DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, decision_fits};
 pub use mock::{

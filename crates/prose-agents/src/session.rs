@@ -186,6 +186,11 @@ pub trait SessionSink: Send + Sync {
         Redactor::default()
     }
 
+    /// Something that a person should know, though the session goes on. Never blocks.
+    fn notice(&self, message: String) {
+        let _ = message;
+    }
+
     /// Asks whether the session may do something that its permissions leave to a person.
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer;
 }

@@ -217,6 +217,13 @@ impl SessionSink for Sink {
         });
     }
 
+    fn notice(&self, message: String) {
+        let _ = self.tx.send(Msg::Notice {
+            level: "warning",
+            message,
+        });
+    }
+
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
         let what = format!("{} {}", question.tool, question.detail);
         let answer = match &self.permissions {

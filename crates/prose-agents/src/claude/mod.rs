@@ -1,0 +1,339 @@
+//! The `claude` backend: a session is a run of Claude Code without a terminal.
+//!
+//! The program is spoken to over its pipes, as its own SDKs do: system text, prompt and the form of an answer go in by
+//! standard input, never by arguments, and before it uses a tool it asks. What it may is decided by the session's
+//! [`Policy`]; nothing of its user's settings, memory files, plugins and servers is loaded.
+
+mod permit;
+mod protocol;
+mod reply;
+mod turn;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use prose_model::backend::{BackendSpec, Variables};
+use prose_model::{ErrorKind, Failure};
+
+use crate::child::{Environment, find_program};
+use crate::judging::{Answer, Asker, ModelJudge, Question};
+use crate::policy::{Gate, Policy};
+use crate::{
+    Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
+    Redactor, SessionBackend, SessionReply, SessionSpawn, failure, one_line,
+};
+use turn::{Job, Turn};
+
+const KIND: &str = "claude";
+const PROGRAM: &str = "claude";
+const KEY: &str = "ANTHROPIC_API_KEY";
+pub(crate) const SETUP: &str = "install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY";
+
+/// The model that decides, by the program's name for it, unless `[models]` has one for `judge`.
+const JUDGE_MODEL: &str = "sonnet";
+/// How long a decision may take.
+const JUDGE_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// What Claude Code itself reads to reach a model: keys, addresses, ids.
+const OWN_VARIABLES: &[&str] = &[
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_SMALL_FAST_MODEL",
+    "API_TIMEOUT_MS",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    "CLAUDE_CODE_MAX_RETRIES",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "CLAUDE_CODE_USE_VERTEX",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "CLOUD_ML_REGION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_PROJECT",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+    "ANTHROPIC_FOUNDRY_RESOURCE",
+];
+
+/// How it has to behave where nobody sits in front of it.
+const FIXED_VARIABLES: &[(&str, &str)] = &[
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    // IMPORTANT: without it a prompt with `@path` in it has that file sent along, and no permission is asked for it.
+    ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
+    ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
+    ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
+    // A session is over when it has answered.
+    ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
+];
+
+/// Makes [`Claude`].
+#[derive(Debug, Clone, Copy)]
+pub struct ClaudeFactory;
+
+impl BackendFactory for ClaudeFactory {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn look(&self, context: BackendContext<'_>) -> Option<Looked> {
+        let command = command_of(context.spec);
+        Some(Looked {
+            what: format!("the program `{}` on the PATH", command.display()),
+            found: find_program(&command, context.variables.get("PATH")).is_some(),
+        })
+    }
+
+    fn setup(&self) -> &'static str {
+        SETUP
+    }
+
+    fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {
+        let (spec, variables) = (context.spec, context.variables);
+        let unusable = |reason: String| BackendError::Unusable {
+            name: spec.name.clone(),
+            reason,
+            setup: SETUP.to_owned(),
+        };
+        let command = command_of(spec);
+        let program = find_program(&command, variables.get("PATH")).ok_or_else(|| {
+            unusable(format!(
+                "the program `{}` was not found on the PATH",
+                command.display()
+            ))
+        })?;
+        let environment = environment(spec, variables).map_err(unusable)?;
+        let secrets = [environment.get(KEY).map(|key| (KEY, key))];
+        let redactor = Redactor::new(secrets.into_iter().flatten().chain(variables.secret()));
+        let claude = Arc::new(Claude {
+            spec: spec.clone(),
+            program,
+            environment,
+            redactor,
+        });
+        Ok(Backend {
+            name: spec.name.clone(),
+            simulated: false,
+            sessions: claude.clone(),
+            judge: Arc::new(ModelJudge::new(ClaudeJudge(claude))),
+            inputs: None,
+            observer: None,
+            mock_text: None,
+        })
+    }
+}
+
+fn command_of(spec: &BackendSpec) -> PathBuf {
+    PathBuf::from(spec.command.as_deref().unwrap_or(PROGRAM))
+}
+
+fn environment(spec: &BackendSpec, variables: &Variables) -> Result<Environment, String> {
+    let mut environment = Environment::basic(variables);
+    environment.take(variables, OWN_VARIABLES);
+    match &spec.api_key_env {
+        Some(name) => {
+            let key = variables
+                .get(name)
+                .ok_or_else(|| format!("the variable {name}, which `api_key_env` names, is not set"))?;
+            environment.set(KEY, key);
+        }
+        None => environment.take(variables, &[KEY]),
+    }
+    if let Some(url) = &spec.base_url {
+        environment.set("ANTHROPIC_BASE_URL", url);
+    }
+    for (name, value) in FIXED_VARIABLES {
+        environment.set(name, value);
+    }
+    Ok(environment)
+}
+
+/// Claude Code.
+#[derive(Debug)]
+pub struct Claude {
+    spec: BackendSpec,
+    program: PathBuf,
+    environment: Environment,
+    redactor: Redactor,
+}
+
+impl Claude {
+    /// What the program's name for a model means here; Claude Code knows `sonnet`, `opus` and `haiku` by itself.
+    fn model<'a>(&'a self, name: &'a str) -> &'a str {
+        self.spec.models.get(name).map_or(name, String::as_str)
+    }
+
+    /// The arguments that every turn has; none of them is secret, or as long as a prompt can be.
+    fn arguments(&self, model: Option<&str>, tools: &[&str]) -> Vec<String> {
+        let mut args = self.spec.args.clone().unwrap_or_default();
+        let mut add = |words: &[&str]| args.extend(words.iter().map(|word| (*word).to_owned()));
+        add(&[
+            "--print",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+        ]);
+        add(&["--include-partial-messages", "--no-session-persistence"]);
+        add(&["--session-id", &uuid::Uuid::new_v4().to_string()]);
+        // Nothing of what the user has set up for himself: no settings, no servers, no commands.
+        add(&[
+            "--setting-sources",
+            "",
+            "--strict-mcp-config",
+            "--disable-slash-commands",
+        ]);
+        // What is not decided before a tool is used is asked over the pipes.
+        add(&[
+            "--permission-mode",
+            "default",
+            "--permission-prompt-tool",
+            "stdio",
+        ]);
+        add(&["--tools", &tools.join(",")]);
+        if let Some(model) = model {
+            add(&["--model", self.model(model)]);
+        }
+        args
+    }
+
+    async fn turn(&self, job: Job, cancel: &CancelToken) -> Result<Turn, Failure> {
+        let turn = turn::run(&self.program, &self.environment, job, cancel).await;
+        turn.map_err(|mut failure| {
+            self.redactor.redact_in(&mut failure.message);
+            failure
+        })
+    }
+
+    fn session_job(&self, session: &SessionSpawn) -> Job {
+        let policy = Policy::for_session(session);
+        let tools = permit::tools(&policy);
+        let mut arguments = self.arguments(session.request.model.as_deref(), &tools);
+        // The same once more where it looks by itself, as its search does: what no permission grants.
+        arguments.push("--disallowedTools".to_owned());
+        arguments.extend(permit::REFUSED.iter().map(|rule| (*rule).to_owned()));
+        if !session.staging.starts_with(&session.work_dir) {
+            arguments.extend(["--add-dir".to_owned(), session.staging.display().to_string()]);
+        }
+        if let Some(usd) = session.budget.usd {
+            arguments.extend([
+                "--max-budget-usd".to_owned(),
+                format!("{:.6}", usd.max(0.000_001)),
+            ]);
+        }
+        Job {
+            arguments,
+            dir: session.work_dir.clone(),
+            system: system_text(&session.prompt.system, &session.work_dir),
+            user: session.prompt.user.clone(),
+            schema: None,
+            tokens: session.budget.tokens,
+            sink: Some(session.sink.clone()),
+            gate: Some(Arc::new(Gate::new(policy, session.sink.clone()))),
+        }
+    }
+}
+
+/// The system text, with what replaces the one that it has for people in front of a terminal.
+fn system_text(system: &str, work_dir: &Path) -> String {
+    let mut text = system.trim_end().to_owned();
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(&format!(
+        "Your working folder is {}. Nobody watches and nobody answers questions: decide yourself, and do the task to its end. \
+         When a tool is refused, do without it or say what could not be done.",
+        work_dir.display()
+    ));
+    text
+}
+
+#[async_trait]
+impl SessionBackend for Claude {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            delivery: Delivery::Files,
+            reattach: false,
+            skills: false,
+            virtual_time: false,
+        }
+    }
+
+    async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure> {
+        let turn = self.turn(self.session_job(&session), &session.cancel).await?;
+        reply::reply(&session, turn)
+    }
+}
+
+/// Decides by asking Claude Code, without tools.
+#[derive(Debug)]
+struct ClaudeJudge(Arc<Claude>);
+
+#[async_trait]
+impl Asker for ClaudeJudge {
+    fn name(&self) -> &str {
+        &self.0.spec.name
+    }
+
+    async fn ask(&self, question: Question, cancel: &CancelToken) -> Result<Answer, Failure> {
+        let claude = &*self.0;
+        let model = match claude.spec.models.contains_key("judge") {
+            true => "judge",
+            false => JUDGE_MODEL,
+        };
+        let job = Job {
+            arguments: claude.arguments(Some(model), &[]),
+            // It has no tools, and nothing to look for.
+            dir: std::env::temp_dir(),
+            system: question.system,
+            user: question.user,
+            schema: Some(question.schema),
+            tokens: None,
+            sink: None,
+            gate: None,
+        };
+        let turn = tokio::time::timeout(JUDGE_TIME, claude.turn(job, cancel))
+            .await
+            .map_err(|_| {
+                let minutes = JUDGE_TIME.as_secs() / 60;
+                failure(
+                    ErrorKind::Timeout,
+                    format!("the judge has not answered for {minutes} minutes"),
+                )
+            })??;
+        let text = turn.structured.map_or(turn.text, |answer| answer.to_string());
+        Ok(Answer {
+            text,
+            usage: turn.usage,
+        })
+    }
+}
+
+/// A message of others on one line, for an error.
+fn quoted(text: &str) -> String {
+    one_line(text)
+}
