@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 
+use crate::api::{AnthropicFactory, OpenAiFactory};
 use crate::mock::{MockError, MockFile};
 use crate::{ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
 
@@ -156,6 +157,8 @@ impl Registry {
         let mut registry = Registry::empty();
         registry.catalog = catalog;
         registry.add(ClaudeFactory);
+        registry.add(AnthropicFactory::default());
+        registry.add(OpenAiFactory::default());
         registry.add(SimulateFactory);
         registry.add(ReplayFactory);
         registry

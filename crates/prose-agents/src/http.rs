@@ -1,7 +1,6 @@
 //! The HTTP client, set up once for all who need one.
 
 /// A client with the project's TLS: rustls on ring, with the trusted roots of the system.
-#[allow(dead_code)]
 pub(crate) fn builder() -> reqwest::ClientBuilder {
     // The first one stays; another provider that the process has chosen before does as well.
     let _ = rustls::crypto::ring::default_provider().install_default();

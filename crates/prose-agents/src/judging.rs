@@ -591,7 +591,10 @@ fn unreadable(why: &str, answer: &str, usage: Usage) -> Failure {
 
 /// The object with that key which the answer holds: alone, in a fence, or with text around it. Several that say the
 /// same are one.
-fn only_object(answer: &str, key: &str) -> Result<serde_json::Map<String, serde_json::Value>, String> {
+pub(crate) fn only_object(
+    answer: &str,
+    key: &str,
+) -> Result<serde_json::Map<String, serde_json::Value>, String> {
     let mut found: Option<serde_json::Map<_, _>> = None;
     let mut rest = answer;
     for _ in 0..PLACES {

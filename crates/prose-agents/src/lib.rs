@@ -12,6 +12,7 @@
 //! Architecture invariant: a backend keeps no truth about a run. Asked again with the same effect id, it
 //! may repeat its work, and the runtime decides which answer counts.
 
+pub mod api;
 mod backend;
 pub mod child;
 mod claude;
