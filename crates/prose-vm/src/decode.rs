@@ -87,6 +87,13 @@ pub fn boolean(text: &str) -> Option<bool> {
         .trim()
         .trim_start_matches(['*', '_', '"', '\'', '`', '(', '[']);
     let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    // “no-one” and “yes-men” are words of their own.
+    let mut behind = text[end..].chars();
+    if matches!(behind.next(), Some('-' | '_' | '\'' | '’'))
+        && behind.next().is_some_and(char::is_alphanumeric)
+    {
+        return None;
+    }
     match text[..end].to_ascii_lowercase().as_str() {
         "yes" | "true" | "keep" => Some(true),
         "no" | "false" | "drop" => Some(false),
@@ -414,10 +421,18 @@ mod tests {
         for yes in ["yes", "Yes, it is.", "TRUE", " keep: good", "**Yes**"] {
             assert_eq!(boolean(yes), Some(true), "{yes}");
         }
-        for no in ["no", "No.", "false", "drop it"] {
+        for no in ["no", "No.", "false", "drop it", "no - never", "no—never", "_no_"] {
             assert_eq!(boolean(no), Some(false), "{no}");
         }
-        for open in ["maybe", "nothing", "", "It is true"] {
+        for open in [
+            "maybe",
+            "nothing",
+            "",
+            "It is true",
+            "No-one knows.",
+            "keep-sake",
+            "no’s",
+        ] {
             assert_eq!(boolean(open), None, "{open}");
         }
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use prose_model::*;
-use prose_vm::render;
 
 use crate::interp::*;
 use crate::scope::*;
@@ -71,7 +70,7 @@ pub async fn choice(m: &M, env: &Env, node: &Node, criteria: &Template, options:
         let mut labels = Vec::new();
         for option in options {
             labels.push(match &option.template {
-                Some(template) => render::plain_text(&e.template(template)?),
+                Some(template) => crate::reading::plain_text(&e.template(template)?),
                 None => option.label.clone(),
             });
         }

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use prose_model::*;
-use prose_vm::render;
 
 use crate::asks::*;
 use crate::calls::*;
@@ -408,7 +407,7 @@ pub fn construct<'a>(m: &'a M, env: &'a Env, node: &'a Node, around: Around) -> 
             }),
             Op::Throw(Some(of)) => Err(match operand(m, env, node, of).await? {
                 Value::Error(error) => Exit::Error(error),
-                value => error(node, ErrorKind::Thrown, render::plain(&value)),
+                value => error(node, ErrorKind::Thrown, crate::reading::plain(&value)),
             }),
             Op::Assert { cond, message } => {
                 let mut inside = Vec::new();
@@ -419,7 +418,7 @@ pub fn construct<'a>(m: &'a M, env: &'a Env, node: &'a Node, around: Around) -> 
                         return Ok(None);
                     }
                     Ok(Some(match message {
-                        Some(message) => render::plain(&e.value(message)?),
+                        Some(message) => crate::reading::plain(&e.value(message)?),
                         None => "assertion failed: ".into(),
                     }))
                 })

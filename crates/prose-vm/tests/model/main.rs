@@ -1,8 +1,7 @@
 //! Random programs through the machine and through a naive interpreter of the language, side by side.
 //!
-//! The interpreter shares no code with the machine but the bundle, values and the rules by which text is read: it walks
-//! the tree by recursion, keeps scopes as linked objects and branches as futures. Only its expressions are built like the
-//! machine's, see `pure`. After every answer both have to wait
+//! The interpreter shares no code with the machine but the bundle and values: it walks the tree by recursion, keeps scopes
+//! as linked objects and branches as futures, and reads texts by rules of its own. After every answer both have to wait
 //! for the same things, in the same order; at the end they have to agree on bindings, outputs, result and error.
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -16,9 +15,11 @@ mod generate;
 mod interp;
 mod joins;
 mod pure;
+mod reading;
 mod scope;
 mod source;
 mod tasks;
+mod written;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub fn show(value: &Value) -> String {
         }
         Value::Error(error) => format!("{:?}({}; {})", error.kind, error.message, error.attempts),
         Value::Null => "null".into(),
-        other => prose_vm::render::plain(other),
+        other => reading::plain(other),
     }
 }
 pub fn show_text(text: &Text) -> String {

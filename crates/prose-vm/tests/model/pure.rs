@@ -1,8 +1,6 @@
 //! Expressions that need nothing but names and content: language.md, "Values".
 //!
-//! Equality and decoding follow the machine's own order of steps, because that order decides what is asked. So the comparison tells
-//! whether both ask and go on alike, not whether these rules are right: that is what the tables of the machine's tests and the
-//! pages of the specification are for.
+//! What a text is, and what a value looks like, is decided in `reading`, from the words of the specification.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -12,8 +10,8 @@ use indexmap::IndexMap;
 use prose_model::{
     BinaryOp, DecodeRequest, DecodeTarget, ErrorKind, Node, Op, Template, TemplatePart, Text, Value,
 };
-use prose_vm::{decode, render};
 
+use crate::reading::{self, Reading, first_line, folded, number, plain, whole, written};
 use crate::scope::{Scope, find, residue};
 
 /// Why an expression has no value yet.
@@ -123,56 +121,57 @@ impl Eval<'_> {
         }
     }
 
+    /// Null is only null. A text is compared by what it says with whatever stands on the other side; what it says is asked
+    /// for when it is not at hand, of the left side first unless that is at hand. All else is compared part by part.
     fn equal(&self, left: &Value, right: &Value) -> Pure<bool> {
-        Ok(match (left, right) {
-            (Value::Text(a), Value::Text(b)) => match (a.as_inline(), b.as_inline()) {
-                (Some(a), Some(b)) => match (decode::number(&a), decode::number(&b)) {
-                    (Some(a), Some(b)) => a == b,
-                    _ => a.trim() == b.trim(),
-                },
-                _ if a == b => true,
-                (Some(a), None) if a.trim().is_empty() => self.says(right, DecodeTarget::IsEmpty)?,
-                (None, Some(b)) if b.trim().is_empty() => self.says(left, DecodeTarget::IsEmpty)?,
-                (Some(_), None) => self.says(right, DecodeTarget::Equals(left.clone()))?,
-                (None, _) => self.says(left, DecodeTarget::Equals(right.clone()))?,
-            },
-            (Value::Null, _) | (_, Value::Null) => left == right,
-            (Value::Text(_), _) => self.says(left, DecodeTarget::Equals(right.clone()))?,
-            (_, Value::Text(_)) => self.says(right, DecodeTarget::Equals(left.clone()))?,
-            (Value::List(a), Value::List(b)) => {
-                if a.len() != b.len() {
-                    return Ok(false);
+        use Value::{List, Null, Record, Text};
+        if *left == Null || *right == Null {
+            return Ok(left == right);
+        }
+        let at_hand = |value: &Value| match value {
+            Text(text) => whole(text),
+            _ => None,
+        };
+        match (left, right) {
+            (Text(_), Text(_)) if left == right => Ok(true),
+            (Text(_), Text(_)) => {
+                // The side that is asked about, and the other.
+                let (asked, other) = match at_hand(left) {
+                    Some(_) => (right, left),
+                    None => (left, right),
+                };
+                let is_blank = at_hand(other).is_some_and(|text| text.trim().is_empty());
+                match is_blank && at_hand(asked).is_none() {
+                    true => self.says(asked, DecodeTarget::IsEmpty),
+                    false => self.says(asked, DecodeTarget::Equals(other.clone())),
                 }
-                for (a, b) in a.iter().zip(b.iter()) {
-                    if !self.equal(a, b)? {
-                        return Ok(false);
-                    }
-                }
-                true
             }
-            (Value::Record(a), Value::Record(b)) => {
-                if a.len() != b.len() {
-                    return Ok(false);
-                }
-                for (key, a) in a.iter() {
-                    match b.get(key) {
-                        Some(b) if self.equal(a, b)? => {}
-                        _ => return Ok(false),
-                    }
-                }
-                true
+            (Text(_), other) => self.says(left, DecodeTarget::Equals(other.clone())),
+            (other, Text(_)) => self.says(right, DecodeTarget::Equals(other.clone())),
+            (List(a), List(b)) => {
+                let mut pairs = a.iter().zip(b.iter());
+                let differ = |(a, b): (&Value, &Value)| self.equal(a, b).map(|same| !same);
+                Ok(a.len() == b.len() && !any(&mut pairs, differ)?)
             }
-            _ => left == right,
-        })
+            (Record(a), Record(b)) => {
+                let differ = |(key, a): (&String, &Value)| match b.get(key) {
+                    Some(b) => self.equal(a, b).map(|same| !same),
+                    None => Ok(true),
+                };
+                Ok(a.len() == b.len() && !any(&mut a.iter(), differ)?)
+            }
+            _ => Ok(left == right),
+        }
     }
 
     fn order(&self, left: &Value, right: &Value) -> Pure<Option<Ordering>> {
         if *left == Value::Null || *right == Value::Null {
             return Ok(None);
         }
+        // Two texts at hand are numbers when both parse, else texts.
         if let (Value::Text(a), Value::Text(b)) = (left, right)
-            && let (Some(a), Some(b)) = (a.as_inline(), b.as_inline())
-            && (decode::number(&a).is_none() || decode::number(&b).is_none())
+            && let (Some(a), Some(b)) = (whole(a), whole(b))
+            && !(number(&a).is_some() && number(&b).is_some())
         {
             return Ok(Some(a.trim().cmp(b.trim())));
         }
@@ -221,7 +220,7 @@ impl Eval<'_> {
                 _ => Vec::new(),
             },
             Value::Error(error) => return raise(format!("the collection is an error: {}", error.message)),
-            other => return raise(format!("{} is no collection", render::plain(other))),
+            other => return raise(format!("{} is no collection", plain(other))),
         })
     }
 
@@ -251,10 +250,10 @@ impl Eval<'_> {
     }
 
     fn index(&self, of: &Value, index: &Value) -> Pure<Value> {
-        let key = render::plain(index);
+        let key = plain(index);
         match (of, index) {
             (Value::Record(entries), _) => Ok(entry(entries, &key).unwrap_or_default()),
-            (Value::Text(_) | Value::Error(_), Value::Text(_)) if decode::number(&key).is_none() => {
+            (Value::Text(_) | Value::Error(_), Value::Text(_)) if number(&key).is_none() => {
                 self.member(of, &key)
             }
             _ => {
@@ -273,7 +272,7 @@ impl Eval<'_> {
     /// A field below a value replaced; what is missing on the way becomes a record.
     pub fn put(&self, old: Value, path: &[Value], value: Value) -> Pure<Value> {
         let [key, rest @ ..] = path else { return Ok(value) };
-        let word = render::plain(key);
+        let word = plain(key);
         let old = match &old {
             Value::Text(text) if text.is_empty() => Value::Null,
             Value::Text(_) if matches!(key, Value::Number(_)) => self.decoded(&old, DecodeTarget::List)?,
@@ -284,7 +283,7 @@ impl Eval<'_> {
             Value::Null => Ok(Value::record([(word, self.put(Value::Null, rest, value)?)])),
             Value::Record(entries) => {
                 let mut entries = (*entries).clone();
-                let same = |own: &&String| decode::fold(own) == decode::fold(&word);
+                let same = |own: &&String| folded(own) == folded(&word);
                 let own = match entries.contains_key(&word) {
                     true => word,
                     false => entries.keys().find(same).cloned().unwrap_or(word),
@@ -295,8 +294,7 @@ impl Eval<'_> {
             }
             Value::List(items) => {
                 let mut items = items.to_vec();
-                let at = decode::number(&word)
-                    .filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n <= items.len() as f64);
+                let at = number(&word).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n <= items.len() as f64);
                 let Some(at) = at.map(|n| n as usize) else {
                     return raise(format!("there is no item {word} in the list"));
                 };
@@ -313,14 +311,14 @@ impl Eval<'_> {
     pub fn text(&self, value: &Value) -> Pure<Text> {
         Ok(match value {
             Value::Text(text) => text.clone(),
-            Value::List(_) | Value::Record(_) => match render::inline_json(value) {
+            Value::List(_) | Value::Record(_) => match written(value, &mut |text| whole(text)) {
                 Some(json) => Text::inline(json),
                 None => match self.decoded(value, DecodeTarget::Json)? {
                     Value::Text(text) => text,
-                    other => Text::inline(render::plain(&other)),
+                    other => Text::inline(plain(&other)),
                 },
             },
-            other => Text::inline(render::plain(other)),
+            other => Text::inline(plain(other)),
         })
     }
 
@@ -344,10 +342,17 @@ impl Eval<'_> {
 
     pub fn decoded(&self, value: &Value, target: DecodeTarget) -> Pure<Value> {
         if let Value::Text(text) = value
-            && let Some(text) = text.as_inline()
-            && let Some(value) = decode::decode(&text, &target)
+            && let Some(text) = whole(text)
         {
-            return Ok(value);
+            match reading::read(&text, &target) {
+                Reading::Is(value) => return Ok(value),
+                Reading::Asks => {}
+                Reading::Open => {
+                    if let Some(value) = prose_vm::decode::decode(&text, &target) {
+                        return Ok(value);
+                    }
+                }
+            }
         }
         let request = DecodeRequest {
             value: value.clone(),
@@ -360,6 +365,16 @@ impl Eval<'_> {
     }
 }
 
+/// Whether one is so; what comes behind it is not looked at.
+fn any<T>(items: &mut impl Iterator<Item = T>, is: impl Fn(T) -> Pure<bool>) -> Pure<bool> {
+    for item in items {
+        if is(item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn base(node: &Node) -> &str {
     match &node.op {
         Op::Name(name) => name,
@@ -370,11 +385,10 @@ fn base(node: &Node) -> &str {
 
 /// A record's entry; case, `-`, `_` and spaces of the key are folded when it does not occur as written.
 pub fn entry(entries: &IndexMap<String, Value>, key: &str) -> Option<Value> {
-    let folded = decode::fold(key);
+    let wanted = folded(key);
     let found = entries.get(key).or_else(|| {
         let mut all = entries.iter();
-        all.find(|(own, _)| decode::fold(own) == folded)
-            .map(|(_, value)| value)
+        all.find(|(own, _)| folded(own) == wanted).map(|(_, value)| value)
     });
     found.cloned()
 }
@@ -383,10 +397,10 @@ pub fn entry(entries: &IndexMap<String, Value>, key: &str) -> Option<Value> {
 pub fn what(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
-        Value::Text(_) => format!("the text \"{}\"", render::one_line(&render::plain(value))),
+        Value::Text(_) => format!("the text \"{}\"", first_line(&plain(value))),
         Value::List(_) => "a list".into(),
         Value::Record(_) => "a record".into(),
         Value::Error(_) => "an error".into(),
-        other => render::plain(other),
+        other => plain(other),
     }
 }
