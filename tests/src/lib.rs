@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 #[cfg(unix)]
+pub mod agents;
+#[cfg(unix)]
 pub mod crash;
 pub mod lowered;
 pub mod lsp;
