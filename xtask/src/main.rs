@@ -3,6 +3,7 @@
 //!
 //! Architecture invariant: a task says what failed and where to look, and its exit code is not 0 then.
 
+mod agents;
 mod bench;
 mod corpus;
 mod crash;
@@ -38,6 +39,8 @@ enum Task {
     Test(test::Options),
     /// Only the tests in the real editors
     Editors(editors::Options),
+    /// The real agents (Claude Code, Codex, Gemini CLI, OpenCode) against the mock model; downloads them
+    Agents(agents::Options),
     /// Package the VS Code extension with a release build of the server
     Vsix,
     /// What every `.prose` file below a folder comes to: lossless, errors, run under simulate, time
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test(options) => test::run(options),
         Task::Editors(options) => editors::run(options),
+        Task::Agents(options) => agents::run(options),
         Task::Vsix => editors::package(),
         Task::Corpus { dir } => corpus::run(&dir),
         Task::Crash => crash::run(),

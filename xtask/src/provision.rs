@@ -1,4 +1,4 @@
-//! Brings the tools that the editors' tests need: system packages by apt, everything else into the cache folder.
+//! Brings the tools that the editors' and agents' tests need: system packages by apt, everything else into the cache folder.
 //! Each function is quick when its tool is already there. A half-made folder is never taken for a whole one: it is made
 //! under another name and renamed.
 
@@ -118,13 +118,39 @@ pub fn node() -> Result<PathBuf> {
 
 /// The packages that a folder's lock file names. Done again only when the lock file has changed.
 pub fn npm_ci(folder: &Path) -> Result<()> {
+    unless_installed(folder, || npm(&["ci"], folder))
+}
+
+/// The packages that the lock file of `locked` names, in the folder `name` of the cache. Of their install scripts only that of
+/// the package `script` runs.
+pub fn npm_locked(locked: &Path, name: &str, script: Option<&str>) -> Result<PathBuf> {
+    let folder = places::cache()?.join(name);
+    let problem = |error: std::io::Error| format!("can't make {}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(problem)?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(locked.join(file), folder.join(file)).map_err(problem)?;
+    }
+    unless_installed(&folder, || {
+        say(&format!("bringing {name} into {}", places::cache()?.display()));
+        npm(&["ci", "--ignore-scripts"], &folder)?;
+        match script {
+            Some(package) => npm(&["rebuild", package, "--ignore-scripts=false"], &folder),
+            None => Ok(()),
+        }
+    })?;
+    Ok(folder)
+}
+
+/// Installs what a folder's lock file names, unless it is what was installed last.
+fn unless_installed(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
     let lock = folder.join("package-lock.json");
     let wanted = fs::read(&lock).map_err(|error| format!("can't read {}: {error}", lock.display()))?;
+    // Installing begins with deleting the folder that this is in.
     let stamp = folder.join("node_modules/.installed-lock.json");
     if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    npm(&["ci"], folder)?;
+    install()?;
     fs::write(&stamp, wanted).map_err(|error| format!("can't write {}: {error}", stamp.display()))
 }
 
