@@ -132,7 +132,9 @@ pub fn npm_locked(locked: &Path, name: &str, script: Option<&str>) -> Result<Pat
     }
     unless_installed(&folder, || {
         say(&format!("bringing {name} into {}", places::cache()?.display()));
-        npm(&["ci", "--ignore-scripts"], &folder)?;
+        // Not `ci`, which wants the lock file to name the programs for every other system too, and a registry need not have
+        // them all.
+        npm(&["install", "--no-save", "--ignore-scripts"], &folder)?;
         match script {
             Some(package) => npm(&["rebuild", package, "--ignore-scripts=false"], &folder),
             None => Ok(()),
