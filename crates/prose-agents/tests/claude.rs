@@ -1,0 +1,716 @@
+//! The `claude` backend against a script in the place of the program: what it is told, what its tools may do, and every
+//! way in which it can go wrong.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use expect_test::{Expect, expect};
+use prose_agents::prompt::RenderedPrompt;
+use prose_agents::*;
+use prose_model::backend::{BackendSpec, Variables};
+use prose_model::*;
+use serde_json::{Value as Json, json};
+
+const KEY: &str = "sk-ant-very-secret-0001";
+
+/// Records what a session reports; answers questions about permissions with `answer`.
+struct Recorder {
+    answer: PermissionAnswer,
+    lines: Mutex<Vec<String>>,
+    child: Mutex<Option<u32>>,
+}
+
+impl Recorder {
+    fn new(answer: PermissionAnswer) -> Arc<Recorder> {
+        Arc::new(Recorder {
+            answer,
+            lines: Mutex::default(),
+            child: Mutex::default(),
+        })
+    }
+
+    fn push(&self, line: String) {
+        self.lines.lock().unwrap().push(line);
+    }
+
+    fn text(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+}
+
+#[async_trait]
+impl SessionSink for Recorder {
+    async fn started(&self, handle: Option<Json>, model: Option<String>) -> Result<(), Failure> {
+        self.push(format!("started {handle:?} {}", model.unwrap_or_default()));
+        Ok(())
+    }
+    async fn child(&self, pid: u32) -> Result<(), Failure> {
+        *self.child.lock().unwrap() = Some(pid);
+        Ok(())
+    }
+    fn update(&self, update: SessionUpdate) {
+        self.push(match update {
+            SessionUpdate::Text(text) => format!("text {text:?}"),
+            SessionUpdate::Tool { name, detail } => format!("tool {name} {detail}"),
+            SessionUpdate::Usage(usage) => format!("usage {} {}", usage.input_tokens, usage.output_tokens),
+        });
+    }
+    fn notice(&self, message: String) {
+        self.push(format!("notice {message}"));
+    }
+    async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
+        self.push(format!(
+            "ask {} {}: {}",
+            question.key, question.tool, question.detail
+        ));
+        self.answer
+    }
+}
+
+/// A folder with a workspace, a staging folder, and a program.
+struct Stage {
+    root: tempfile::TempDir,
+    backend: Backend,
+    sink: Arc<Recorder>,
+}
+
+/// What every script begins with: it keeps its arguments, its variables and the two lines that it is told.
+const HEAD: &str = r#"#!/bin/sh
+for arg in "$@"; do printf '%s\n' "$arg"; done > "$D/args"
+env > "$D/env"
+read -r line; printf '%s\n' "$line" > "$D/init"
+read -r line; printf '%s\n' "$line" > "$D/prompt"
+init() { echo '{"type":"system","subtype":"init","model":"claude-model-1"}'; }
+use() { printf '%s\n' '{"type":"control_request","request_id":"q'"$1"'","request":{"subtype":"hook_callback","callback_id":"tool","input":{"tool_name":"'"$2"'","tool_input":'"$3"'}}}'; read -r line; printf '%s\n' "$line" >> "$D/answers"; }
+done_with() { printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"'"$1"'","total_cost_usd":0.25,"modelUsage":{"a":{"inputTokens":10,"cacheReadInputTokens":5,"outputTokens":7}},"permission_denials":'"${2:-[]}"'}'; read -r rest; exit 0; }
+"#;
+
+impl Stage {
+    fn new(script: &str) -> Stage {
+        Stage::with(script, PermissionAnswer::Deny, |_| {})
+    }
+
+    fn with(script: &str, answer: PermissionAnswer, change: impl FnOnce(&mut BackendSpec)) -> Stage {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path();
+        for folder in ["work/.prose/staging", "log"] {
+            std::fs::create_dir_all(path.join(folder)).unwrap();
+        }
+        let program = path.join("claude");
+        let place = format!(
+            "D='{}'; S='{}'\n",
+            path.join("log").display(),
+            path.join("work/.prose/staging").display()
+        );
+        let text = HEAD.replacen('\n', &format!("\n{place}"), 1);
+        std::fs::write(&program, format!("{text}{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut spec = BackendSpec {
+            name: "claude".to_owned(),
+            kind: "claude".to_owned(),
+            command: Some(program.display().to_string()),
+            ..BackendSpec::default()
+        };
+        change(&mut spec);
+        let backend = create(&spec, &variables()).unwrap();
+        Stage {
+            root,
+            backend,
+            sink: Recorder::new(answer),
+        }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    fn session(&self, change: impl FnOnce(&mut SessionRequest, &mut SessionSpawn)) -> SessionSpawn {
+        let mut asked = request();
+        let mut spawn = SessionSpawn {
+            effect: "e1".into(),
+            order: 0,
+            lease: 1,
+            request: Arc::new(asked.clone()),
+            prompt: RenderedPrompt {
+                system: "You are a critic.".to_owned(),
+                user: "Judge the draft: it's \"fine\".".to_owned(),
+                files: Vec::new(),
+            },
+            work_dir: self.path("work"),
+            staging: self.path("work/.prose/staging"),
+            memory: None,
+            timeout: None,
+            budget: SpendLimit::default(),
+            sink: self.sink.clone(),
+            cancel: CancelToken::new(),
+            clock: Clock::Real,
+        };
+        change(&mut asked, &mut spawn);
+        spawn.request = Arc::new(asked);
+        spawn
+    }
+
+    async fn run(&self) -> Result<SessionReply, Failure> {
+        self.backend.sessions.spawn(self.session(|_, _| {})).await
+    }
+
+    async fn fails(&self, expected: Expect) -> Failure {
+        let failure = self.run().await.unwrap_err();
+        expected.assert_eq(&format!("{:?}: {}", failure.kind, failure.message));
+        assert!(!failure.message.contains(KEY));
+        failure
+    }
+
+    /// The answers to questions about tools.
+    fn answers(&self) -> String {
+        let lines = self.read("log/answers");
+        let answers = lines.lines().map(|line| {
+            let json: Json = serde_json::from_str(line).unwrap();
+            let answer = &json["response"]["response"]["hookSpecificOutput"];
+            let why = answer["permissionDecisionReason"].as_str().unwrap();
+            format!("{} {}", answer["permissionDecision"].as_str().unwrap(), why)
+        });
+        answers
+            .collect::<Vec<_>>()
+            .join("\n")
+            .replace(self.root.path().to_str().unwrap(), "ROOT")
+    }
+}
+
+fn create(spec: &BackendSpec, variables: &Variables) -> Result<Backend, BackendError> {
+    let settings = BackendSettings::default();
+    ClaudeFactory.create(BackendContext {
+        settings: &settings,
+        spec,
+        variables,
+    })
+}
+
+fn variables() -> Variables {
+    let mut process: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in [
+        ("PATH", std::env::var("PATH").unwrap().as_str()),
+        ("HOME", "/nonexistent"),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("OPENAI_API_KEY", "sk-of-another"),
+    ] {
+        process.insert(name.to_owned(), value.to_owned());
+    }
+    Variables::new(process, BTreeMap::new())
+}
+
+fn request() -> SessionRequest {
+    SessionRequest {
+        agent: Some("critic".into()),
+        label: "judge".to_owned(),
+        model: Some("opus".to_owned()),
+        system: None,
+        task: Text::inline("judge"),
+        context: Vec::new(),
+        context_given: false,
+        skills: Vec::new(),
+        permissions: Vec::new(),
+        memory: None,
+        binding: BindingTarget {
+            binding: BindingRef {
+                name: "verdict".into(),
+                execution_id: None,
+                program: Vec::new(),
+            },
+            bind_kind: BindKind::Let,
+            source: SourceRange {
+                file: 0,
+                start: 0,
+                end: 0,
+            },
+        },
+        scope: None,
+        attempt: 1,
+        max_attempts: 1,
+    }
+}
+
+fn rule(key: &str, rule: PermissionValue) -> PermissionRule {
+    PermissionRule {
+        key: key.into(),
+        rule,
+    }
+}
+
+fn patterns(list: &[&str]) -> PermissionValue {
+    PermissionValue::Patterns(list.iter().map(|one| (*one).to_owned()).collect())
+}
+
+#[tokio::test]
+async fn it_is_told_by_its_input_what_to_do_and_what_it_wrote_is_the_result() {
+    let script = r#"init
+echo '{"type":"stream_event","parent_tool_use_id":null,"event":{"type":"message_start","message":{"id":"m1","usage":{"input_tokens":9,"output_tokens":1}}}}'
+echo '{"type":"stream_event","parent_tool_use_id":null,"event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"I write."}}}'
+echo '{"type":"assistant","parent_tool_use_id":null,"message":{"id":"m1","usage":{"input_tokens":9,"output_tokens":1},"content":[{"type":"text","text":"I write."},{"type":"tool_use","name":"Write","input":{"file_path":"x.md","content":"…"}}]}}'
+echo '{"type":"stream_event","parent_tool_use_id":null,"event":{"type":"message_delta","usage":{"output_tokens":6}}}'
+echo '{"type":"something","new":1}'
+printf 'the result' > "$S/binding.md"
+done_with 'Binding written: verdict\nSummary: it is fine'"#;
+    let stage = Stage::with(script, PermissionAnswer::Deny, |spec| {
+        spec.models
+            .insert("opus".to_owned(), "some-large-model".to_owned());
+    });
+    let session = stage.session(|_, spawn| spawn.budget.usd = Some(1.5));
+    let reply = stage.backend.sessions.spawn(session).await.unwrap();
+    assert_eq!(reply.body, ReplyBody::Staged);
+    assert!(reply.summary.unwrap().contains("it is fine"));
+    let used = Usage {
+        input_tokens: 15,
+        output_tokens: 7,
+        cost_usd: Some(0.25),
+    };
+    assert_eq!(reply.usage, used);
+    expect![[r#"
+        started None claude-model-1
+        text "I write."
+        tool Write x.md
+        usage 9 1
+        usage 9 6"#]]
+    .assert_eq(&stage.sink.text());
+
+    let init: Json = serde_json::from_str(&stage.read("log/init")).unwrap();
+    let system = init["request"]["systemPrompt"].as_str().unwrap();
+    assert!(
+        system.starts_with("You are a critic.\n\nYour working folder is "),
+        "{system}"
+    );
+    assert_eq!(
+        init["request"]["hooks"]["PreToolUse"][0]["hookCallbackIds"],
+        json!(["tool"])
+    );
+    let prompt: Json = serde_json::from_str(&stage.read("log/prompt")).unwrap();
+    assert_eq!(prompt["message"]["content"], "Judge the draft: it's \"fine\".");
+
+    let args = stage.read("log/args");
+    let id = args.lines().find(|line| line.len() == 36).unwrap().to_owned();
+    expect![[r#"
+        --print
+        --input-format
+        stream-json
+        --output-format
+        stream-json
+        --verbose
+        --include-partial-messages
+        --no-session-persistence
+        --session-id
+        ID
+        --setting-sources
+
+        --strict-mcp-config
+        --disable-slash-commands
+        --permission-mode
+        default
+        --permission-prompt-tool
+        stdio
+        --tools
+        Read,Glob,Grep,Write,Edit,NotebookEdit,Bash,WebFetch,WebSearch
+        --model
+        some-large-model
+        --disallowedTools
+        Read(**/.prose/.env)
+        Read(**/.prose/.env.*)
+        --max-budget-usd
+        1.500000
+    "#]]
+    .assert_eq(&args.replace(&id, "ID"));
+    let env = stage.read("log/env");
+    assert!(env.contains(&format!("ANTHROPIC_API_KEY={KEY}\n")), "{env}");
+    assert!(env.contains("CLAUDE_CODE_DISABLE_ATTACHMENTS=1\n"), "{env}");
+    assert!(!env.contains("sk-of-another"), "{env}");
+    stage.run().await.unwrap();
+    assert!(
+        !stage.read("log/args").contains(&id),
+        "every session has an id of its own"
+    );
+}
+
+#[tokio::test]
+async fn key_address_and_arguments_come_from_the_configuration() {
+    let stage = Stage::with(
+        "printf x > \"$S/binding.md\"; done_with ok",
+        PermissionAnswer::Deny,
+        |spec| {
+            spec.api_key_env = Some("OPENAI_API_KEY".to_owned());
+            spec.base_url = Some("http://127.0.0.1:1".to_owned());
+            spec.args = Some(vec!["first".to_owned()]);
+        },
+    );
+    stage.run().await.unwrap();
+    let env = stage.read("log/env");
+    assert!(env.contains("ANTHROPIC_API_KEY=sk-of-another\n"), "{env}");
+    assert!(env.contains("ANTHROPIC_BASE_URL=http://127.0.0.1:1\n"), "{env}");
+    assert!(stage.read("log/args").starts_with("first\n--print\n"));
+    let spec = BackendSpec {
+        name: "claude".to_owned(),
+        kind: "claude".to_owned(),
+        command: Some("sh".to_owned()),
+        api_key_env: Some("NOT_SET".to_owned()),
+        ..BackendSpec::default()
+    };
+    let error = create(&spec, &variables()).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .contains("the variable NOT_SET, which `api_key_env` names, is not set"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn its_tools_may_do_what_the_program_permits() {
+    let outside = "/etc/passwd";
+    let script = format!(
+        r#"init
+use 1 Read '{{"file_path":"src/a.txt"}}'
+use 2 Read '{{"file_path":"other/a.txt"}}'
+use 3 Read '{{"file_path":"{outside}"}}'
+use 4 Read '{{"file_path":"../claude"}}'
+use 5 Grep '{{"pattern":"key"}}'
+use 6 Grep '{{"pattern":"key","path":"src"}}'
+use 7 Glob '{{"pattern":"../**"}}'
+use 8 Glob '{{"pattern":"{{/etc,x}}/*","path":"src"}}'
+use 9 Write "{{\"file_path\":\"$S/binding.md\"}}"
+use 10 Write '{{"file_path":"prose.toml"}}'
+use 11 Edit '{{"file_path":"out/x"}}'
+use 12 Bash '{{"command":"rm -rf x"}}'
+use 13 WebFetch '{{"url":"https://example.com/x"}}'
+use 14 WebFetch '{{"url":"https://evil.org/x"}}'
+use 15 WebFetch '{{"url":"file:///etc/passwd"}}'
+use 16 Task '{{"prompt":"x"}}'
+use 17 mcp__any__thing '{{}}'
+use 18 Read '{{}}'
+printf x > "$S/binding.md"; done_with ok"#
+    );
+    let stage = Stage::new(&script);
+    for folder in ["work/src", "work/other", "work/out"] {
+        std::fs::create_dir(stage.path(folder)).unwrap();
+    }
+    let session = stage.session(|request, _| {
+        request.permissions = vec![
+            rule("read", patterns(&["src/**"])),
+            rule("write", PermissionValue::Allow),
+            rule("network", patterns(&["example.com"])),
+            rule("bash", PermissionValue::Deny),
+        ];
+    });
+    stage.backend.sessions.spawn(session).await.unwrap();
+    expect![[r#"
+        allow permitted by the program
+        deny `read` is not permitted here: other/a.txt
+        deny /etc/passwd is outside of the workspace
+        deny ../claude is outside of the workspace
+        deny `read` is not permitted here: 
+        deny `read` is not permitted here: src
+        deny a pattern is relative to `path` and does not climb out of it
+        deny a pattern is relative to `path` and does not climb out of it
+        allow permitted by the program
+        deny prose.toml is protected: the configuration of this workspace
+        allow permitted by the program
+        deny `bash` is not permitted here: rm -rf x
+        allow permitted by the program
+        deny `network` is not permitted here: evil.org
+        deny `file:///etc/passwd` is no address on the web
+        deny `Task` is no tool of this session
+        deny `mcp__any__thing` is no tool of this session
+        deny `Read` needs `file_path`"#]]
+    .assert_eq(&stage.answers());
+    expect!["started None claude-model-1"].assert_eq(&stage.sink.text());
+    // What can't be permitted at all is not offered.
+    assert!(
+        stage
+            .read("log/args")
+            .contains("\nRead,Glob,Grep,Write,Edit,NotebookEdit,WebFetch,WebSearch\n")
+    );
+}
+
+#[tokio::test]
+async fn what_is_left_to_a_person_is_asked_and_reading_goes_on_meanwhile() {
+    let script = r#"init
+use 1 Bash '{"command":"make test"}'
+use 2 WebSearch '{"query":"weather"}'
+printf x > "$S/binding.md"; done_with ok"#;
+    for (answer, word) in [
+        (PermissionAnswer::Allow, "allow"),
+        (PermissionAnswer::Deny, "deny"),
+    ] {
+        let stage = Stage::with(script, answer, |_| {});
+        stage.run().await.unwrap();
+        assert!(
+            stage.answers().lines().all(|line| line.starts_with(word)),
+            "{}",
+            stage.answers()
+        );
+        assert!(
+            stage.sink.text().contains("ask bash Bash: make test"),
+            "{}",
+            stage.sink.text()
+        );
+        assert!(
+            stage.sink.text().contains("WebSearch for \"weather\""),
+            "{}",
+            stage.sink.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_it_says_counts_when_it_wrote_nothing_unless_it_is_a_receipt() {
+    let stage = Stage::new("init; done_with 'forty-two'");
+    let reply = stage.run().await.unwrap();
+    assert_eq!(reply.body, ReplyBody::Text("forty-two".to_owned()));
+    assert!(
+        stage
+            .sink
+            .text()
+            .contains("notice the agent wrote no output file"),
+        "{}",
+        stage.sink.text()
+    );
+
+    Stage::new("done_with 'Binding written: x'")
+        .fails(expect![
+            "Empty: the agent says that it has written its output, and has not"
+        ])
+        .await;
+    Stage::new("done_with ''")
+        .fails(expect!["Empty: the session returned nothing"])
+        .await;
+    let failure = Stage::new(r#"done_with '' '[{"tool_name":"Write"},{"tool_name":"Write"}]'"#)
+        .fails(expect![
+            "Permission: the session has no output; refused was: Write"
+        ])
+        .await;
+    assert_eq!(failure.usage.output_tokens, 7, "a failed session has cost, too");
+}
+
+#[tokio::test]
+async fn errors_of_the_service_are_named() {
+    let result = |rest: &str| {
+        format!(
+            "init; echo '{{\"type\":\"result\",{rest},\"modelUsage\":{{\"a\":{{\"inputTokens\":3}}}}}}'; exit 1"
+        )
+    };
+    let case = |rest: &str| Stage::new(&result(rest));
+    case(r#""subtype":"success","is_error":true,"api_error_status":529,"result":"API Error: Overloaded""#)
+        .fails(expect![
+            "Backend: the model's service answered 529: API Error: Overloaded"
+        ])
+        .await;
+    case(r#""subtype":"success","is_error":true,"api_error_status":null,"result":"Not logged in · Please run /login""#)
+        .fails(expect!["Backend: Claude Code may not use the model (Not logged in · Please run /login): install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY"])
+        .await;
+    let failure = case(r#""subtype":"error_max_budget_usd","is_error":true,"total_cost_usd":0.5,"errors":["Reached maximum budget"]"#)
+        .fails(expect!["Budget: the session was stopped: the budget is spent"])
+        .await;
+    assert_eq!(failure.usage.cost_usd, Some(0.5));
+    case(r#""subtype":"error_during_execution","is_error":true,"errors":["one","two"]"#)
+        .fails(expect![
+            "Backend: Claude Code stopped (during execution): one; two"
+        ])
+        .await;
+    // A key that is refused is not tried ten times.
+    let retries = r#"init
+for i in 1 2 3 4; do echo '{"type":"system","subtype":"api_retry","attempt":'$i',"error_status":401,"error":"authentication_failed"}'; done
+sleep 1000"#;
+    Stage::new(retries).fails(expect!["Backend: Claude Code may not use the model (authentication_failed): install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY"]).await;
+    let refused = r#"echo '{"type":"control_response","response":{"subtype":"error","request_id":"initialize","error":"unknown subtype"}}'; sleep 1000"#;
+    Stage::new(refused)
+        .fails(expect![
+            "Backend: Claude Code does not understand what it is asked (unknown subtype); it may be too old"
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn one_that_breaks_down_says_how() {
+    Stage::new("init; echo 'something broke' >&2; exit 7")
+        .fails(expect![
+            "Backend: Claude Code ended with exit code 7 and gave no result: something broke"
+        ])
+        .await;
+    Stage::new(&format!("echo 'the key {KEY} is bad' >&2; exit 1"))
+        .fails(expect!["Backend: Claude Code ended with exit code 1 and gave no result: the key [redacted ANTHROPIC_API_KEY] is bad"])
+        .await;
+    Stage::new("echo 'no JSON at all'; echo '[1,2]'; exit 0")
+        .fails(expect![
+            "Backend: Claude Code ended with exit code 0 and gave no result; it said: no JSON at all"
+        ])
+        .await;
+    Stage::new("init; kill -9 $$")
+        .fails(expect![
+            "Backend: Claude Code was ended by signal 9 and gave no result"
+        ])
+        .await;
+    Stage::new("init; exec >&-; trap '' TERM; kill -9 $$")
+        .fails(expect![
+            "Backend: Claude Code was ended by signal 9 and gave no result"
+        ])
+        .await;
+    // A line that is no JSON does no harm to what follows.
+    let stage = Stage::new("echo warning; init; printf x > \"$S/binding.md\"; done_with ok");
+    assert_eq!(stage.run().await.unwrap().body, ReplyBody::Staged);
+    // A prompt that is not read is not waited for.
+    let stage = Stage::new("exec <&-; init; done_with ok");
+    let long = "x".repeat(1_000_000);
+    let session = stage.session(|_, spawn| spawn.prompt.user = long);
+    assert!(stage.backend.sessions.spawn(session).await.is_ok());
+}
+
+fn gone(pid: u32) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while process::identify(pid).is_some() {
+        assert!(Instant::now() < until, "process {pid} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn wait_for(path: &Path) -> String {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        match std::fs::read_to_string(path) {
+            Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+            _ => assert!(Instant::now() < until, "{} does not come", path.display()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_cancelled_or_dropped_leaves_nothing() {
+    for dropped in [false, true] {
+        let stage = Stage::new("init; (trap '' TERM; sleep 1000) & echo $! > \"$D/pid\"; wait");
+        let cancel = CancelToken::new();
+        let session = stage.session(|_, spawn| spawn.cancel = cancel.clone());
+        let sessions = stage.backend.sessions.clone();
+        let task = tokio::spawn(async move { sessions.spawn(session).await });
+        let grandchild: u32 = wait_for(&stage.path("log/pid")).parse().unwrap();
+        if dropped {
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        } else {
+            cancel.cancel();
+            assert_eq!(
+                task.await.unwrap().unwrap_err().message,
+                "the session was stopped"
+            );
+        }
+        let child = stage.sink.child.lock().unwrap().unwrap();
+        gone(child);
+        gone(grandchild);
+    }
+}
+
+#[tokio::test]
+async fn one_that_uses_too_many_tokens_is_stopped() {
+    let script = r#"init
+for i in 1 2 3 4 5 6; do echo '{"type":"assistant","parent_tool_use_id":null,"message":{"id":"m'$i'","usage":{"input_tokens":40,"cache_read_input_tokens":10},"content":[]}}'; done
+sleep 1000"#;
+    let stage = Stage::new(script);
+    let session = stage.session(|_, spawn| spawn.budget.tokens = Some(120));
+    let failure = stage.backend.sessions.spawn(session).await.unwrap_err();
+    assert_eq!(failure.kind, ErrorKind::Budget, "{}", failure.message);
+    assert_eq!(failure.usage.input_tokens, 150);
+}
+
+#[tokio::test]
+async fn a_text_that_looks_like_a_command_is_a_text() {
+    let stage = Stage::new("init; done_with ok");
+    let session = stage.session(|_, spawn| spawn.prompt.user = " /clear all tables".to_owned());
+    stage.backend.sessions.spawn(session).await.unwrap();
+    let prompt: Json = serde_json::from_str(&stage.read("log/prompt")).unwrap();
+    assert_eq!(prompt["message"]["content"], "The task:\n\n /clear all tables");
+}
+
+#[tokio::test]
+async fn it_judges_in_a_form_that_is_forced_and_without_tools() {
+    let script = r#"init
+use 1 Bash '{"command":"ls"}'
+use 2 StructuredOutput '{"decision":"yes"}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"…","structured_output":{"reason":"all is said","decision":"yes","confidence":0.9},"total_cost_usd":0.01,"usage":{"input_tokens":2,"output_tokens":3}}'"#;
+    let stage = Stage::with(script, PermissionAnswer::Allow, |spec| {
+        spec.models.insert("sonnet".to_owned(), "middle-model".to_owned());
+    });
+    let input = JudgeInput {
+        effect: "e1".into(),
+        stmt: "main/0".into(),
+        request: Arc::new(JudgeRequest {
+            ask: Ask::Condition,
+            text: Text::inline("the text is done"),
+            names: Vec::new(),
+            history: Vec::new(),
+        }),
+        text: "the text is done".to_owned(),
+        attempt: 1,
+        content: Arc::new(InlineContent),
+        cancel: CancelToken::new(),
+    };
+    let verdict = stage.backend.judge.decide(input).await.unwrap();
+    assert_eq!(verdict.decision, Decision::Yes);
+    assert_eq!(verdict.reason, "all is said");
+    assert_eq!(verdict.usage.output_tokens, 3);
+    let init: Json = serde_json::from_str(&stage.read("log/init")).unwrap();
+    assert_eq!(
+        init["request"]["jsonSchema"]["properties"]["decision"]["enum"],
+        json!(["yes", "no", "unsure"])
+    );
+    assert!(stage.read("log/prompt").contains("the text is done"));
+    assert!(
+        stage
+            .read("log/args")
+            .contains("--tools\n\n--model\nmiddle-model\n"),
+        "{}",
+        stage.read("log/args")
+    );
+    assert!(
+        stage
+            .answers()
+            .starts_with("deny `Bash` is no tool of this session\nallow "),
+        "{}",
+        stage.answers()
+    );
+}
+
+#[test]
+fn where_it_is_not_installed_its_absence_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = BTreeMap::from([("PATH".to_owned(), folder.path().display().to_string())]);
+    let variables = Variables::new(process, BTreeMap::new());
+    let spec = BackendSpec {
+        name: "claude".to_owned(),
+        kind: "claude".to_owned(),
+        ..BackendSpec::default()
+    };
+    let settings = BackendSettings::default();
+    let context = BackendContext {
+        settings: &settings,
+        spec: &spec,
+        variables: &variables,
+    };
+    let looked = ClaudeFactory.look(context).unwrap();
+    assert_eq!(
+        (looked.what.as_str(), looked.found),
+        ("the program `claude` on the PATH", false)
+    );
+    expect![[r#"
+        backend `claude` is not usable: the program `claude` was not found on the PATH
+          to set it up: install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY"#]].assert_eq(&create(&spec, &variables).err().unwrap().to_string());
+    let program = folder.path().join("claude");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(ClaudeFactory.look(context).unwrap().found);
+}
