@@ -8,8 +8,8 @@ use prose_ide::{
     Cancellable, Diagnostic, FileId, FileRange, LineIndex, NavigationTarget, SymbolKind, TextRange, TextSize,
 };
 
-use crate::main_loop::Snapshot;
 use crate::positions::Encoding;
+use crate::query::Snapshot;
 
 /// A text with its lines: converts positions in one file of one snapshot.
 pub(crate) struct Lines {

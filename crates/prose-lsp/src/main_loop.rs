@@ -16,16 +16,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use lsp_types::request::WorkspaceDiagnosticRefresh;
 use lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
-use prose_ide::{Analysis, AnalysisHost, Cancellable, Change, FileContent, FileId};
-use tokio::sync::oneshot;
-use tower_lsp::jsonrpc::{Error, Result};
+use prose_ide::{AnalysisHost, Change, FileContent, FileId};
+use tower_lsp::jsonrpc::Error;
 
 use crate::convert;
 use crate::documents::{Documents, FileKey};
 use crate::guard::panic_message;
 use crate::outbox::Outbox;
 use crate::project::Project;
+use crate::query::{Basis, Query, Reach, Snapshot};
+use crate::scan::{self, Found, Stamp};
 use crate::session::Session;
 use crate::settings::{Lint, Settings};
 use crate::watchdog::Watchdog;
@@ -56,11 +58,16 @@ pub(crate) enum Event {
     DiskChanged { uris: Vec<Url> },
     /// Files that are not open may have changed on disk, though the client doesn't say so.
     Stale,
+    /// Programs of the workspace.
+    Found(Vec<Found>),
+    /// The workspace was looked through.
+    Scanned,
     /// A request that reads the database.
     Query {
         /// Missing in questions about no file in particular.
         uri: Option<Url>,
         basis: Basis,
+        reach: Reach,
         query: Box<dyn Query>,
     },
     /// A worker is idle again.
@@ -89,6 +96,8 @@ impl Event {
             Event::Closed { .. } => "didClose",
             Event::DiskChanged { .. } => "didChangeWatchedFiles",
             Event::Stale => "stale",
+            Event::Found(_) => "found",
+            Event::Scanned => "scanned",
             Event::Query { query, .. } => query.name(),
             Event::Idle(_) => "idle",
             Event::Diagnosed { .. } => "diagnosed",
@@ -101,88 +110,6 @@ impl Event {
 
 /// Stands for the file in questions about none.
 const NO_FILE: FileId = FileId(u32::MAX);
-
-/// What a request refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Basis {
-    /// A position in the text as it was when the request arrived: after an edit the answer would be wrong.
-    Position,
-    /// The document, whatever its text is by now.
-    Document,
-}
-
-/// What a reader may look at.
-pub(crate) struct Snapshot {
-    /// The database at one revision.
-    pub(crate) analysis: Analysis,
-    /// The client's facts.
-    pub(crate) session: Arc<Session>,
-    /// Severities as the person wants them.
-    pub(crate) lint: Arc<Lint>,
-    /// Names of files. Texts come from `analysis`, so that offsets and texts belong together.
-    pub(crate) documents: Arc<Documents>,
-}
-
-/// A read that answers one request.
-pub(crate) trait Query: Send {
-    /// For logs.
-    fn name(&self) -> &'static str;
-    /// Whether somebody still waits for the answer.
-    fn wanted(&self) -> bool;
-    /// Computes and answers.
-    fn run(&mut self, snapshot: &Snapshot, file: FileId) -> Cancellable<()>;
-    /// Answers with an error.
-    fn refuse(&mut self, error: Error);
-}
-
-/// A [`Query`] made of a function and the channel of its answer.
-struct Answering<T, F> {
-    name: &'static str,
-    reply: Option<oneshot::Sender<Result<T>>>,
-    compute: F,
-}
-
-impl<T, F> Query for Answering<T, F>
-where
-    T: Send,
-    F: FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send,
-{
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn wanted(&self) -> bool {
-        self.reply.as_ref().is_some_and(|reply| !reply.is_closed())
-    }
-    fn run(&mut self, snapshot: &Snapshot, file: FileId) -> Cancellable<()> {
-        let answer = (self.compute)(snapshot, file)?;
-        if let Some(reply) = self.reply.take() {
-            // The client may have cancelled meanwhile.
-            let _ = reply.send(answer);
-        }
-        Ok(())
-    }
-    fn refuse(&mut self, error: Error) {
-        if let Some(reply) = self.reply.take() {
-            let _ = reply.send(Err(error));
-        }
-    }
-}
-
-/// Makes a query out of a function, and the receiver of its answer.
-pub(crate) fn query<T: Send + 'static>(
-    name: &'static str,
-    compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
-) -> (Box<dyn Query>, oneshot::Receiver<Result<T>>) {
-    let (tx, rx) = oneshot::channel();
-    (
-        Box::new(Answering {
-            name,
-            reply: Some(tx),
-            compute,
-        }),
-        rx,
-    )
-}
 
 /// Work for the pool.
 enum Task {
@@ -245,7 +172,7 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 documents,
                 outbox,
                 events,
-                sender: _,
+                sender,
                 at_rest,
                 on_panic,
             } = setup;
@@ -258,7 +185,12 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 project: Project::default(),
                 settings: Settings::default(),
                 lint: Arc::default(),
+                sender,
                 unsynced: BTreeSet::new(),
+                ahead: BTreeMap::new(),
+                stamps: BTreeMap::new(),
+                scans: 0,
+                later: Vec::new(),
                 unresolved: BTreeSet::new(),
                 misplaced: BTreeSet::new(),
                 shown: BTreeMap::new(),
@@ -267,6 +199,7 @@ pub(crate) fn spawn(setup: Setup) -> std::io::Result<thread::JoinHandle<()>> {
                 tired: false,
                 revision: 0,
                 undiagnosed: false,
+                elsewhere: false,
                 published: BTreeMap::new(),
                 hashing: RandomState::new(),
                 waiting: VecDeque::new(),
@@ -359,8 +292,18 @@ struct Loop {
     project: Project,
     settings: Settings,
     lint: Arc<Lint>,
+    /// For threads that report to this one.
+    sender: Sender<Event>,
     /// Files whose text in the database is behind.
     unsynced: BTreeSet<FileId>,
+    /// What such files hold, if it was read already.
+    ahead: BTreeMap<FileId, FileContent>,
+    /// Files on disk as they were when they were read.
+    stamps: BTreeMap<FileId, Option<Stamp>>,
+    /// How many scans of folders are under way.
+    scans: usize,
+    /// Requests that wait for the end of the scans.
+    later: Vec<Task>,
     /// Files whose `use` targets may be others than before.
     unresolved: BTreeSet<FileId>,
     /// Files whose `use` targets have to be looked for again, though they are the same.
@@ -376,6 +319,8 @@ struct Loop {
     revision: u64,
     /// The database changed since diagnostics were last asked for.
     undiagnosed: bool,
+    /// Something that diagnostics depend on has changed, and the client does not know that.
+    elsewhere: bool,
     /// What the client was last told, by file.
     published: BTreeMap<FileId, Published>,
     hashing: RandomState,
@@ -439,6 +384,7 @@ impl Loop {
                 self.project = Project::new(&session);
                 self.session = Some(session);
                 self.configure(settings);
+                self.scan();
             }
             Event::Configured { settings } => self.configure(settings),
             Event::Opened { uri, version, text } => {
@@ -460,15 +406,22 @@ impl Loop {
             Event::Closed { uri } => self.close(&uri),
             Event::DiskChanged { uris } => self.disk_changed(&uris),
             Event::Stale => {
-                let closed = self
-                    .documents
-                    .files()
-                    .into_iter()
-                    .filter(|file| !self.documents.has(*file));
-                self.unsynced.extend(closed);
+                self.find_stale();
                 self.look_again();
             }
-            Event::Query { uri, basis, query } => self.enqueue(uri.as_ref(), basis, query),
+            Event::Found(files) => self.found(files),
+            Event::Scanned => {
+                self.scans -= 1;
+                if self.scans == 0 {
+                    self.waiting.extend(self.later.drain(..));
+                }
+            }
+            Event::Query {
+                uri,
+                basis,
+                reach,
+                query,
+            } => self.enqueue(uri.as_ref(), basis, reach, query),
             Event::Idle(outcome) => self.worker_idle(outcome),
             Event::Diagnosed {
                 file,
@@ -496,6 +449,7 @@ impl Loop {
             // Diagnostics that are on their way have the old severities.
             self.revision += 1;
             self.undiagnosed = true;
+            self.elsewhere = true;
         }
         self.look_again();
     }
@@ -518,13 +472,59 @@ impl Loop {
             if uri.path().ends_with("/prose.toml") {
                 self.configure(self.settings.clone());
             }
-            if let Some(file) = self.documents.id(uri)
+            let known = self.documents.id(uri).or_else(|| {
+                let key = FileKey::new(uri);
+                let new = key.path().is_some_and(|path| self.project.has_program(path));
+                new.then(|| self.documents.intern(key).0)
+            });
+            if let Some(file) = known
                 && !self.documents.has(file)
             {
                 self.unsynced.insert(file);
+                self.elsewhere = true;
             }
         }
+        // A folder that is gone is told of as such, if at all.
+        self.find_stale();
         self.look_again();
+    }
+
+    /// Looks for the programs of the workspace.
+    fn scan(&mut self) {
+        let folders = self.project.folders().to_vec();
+        if !folders.is_empty() {
+            self.scans += 1;
+            scan::spawn(folders, self.project.clone(), self.sender.clone());
+        }
+    }
+
+    fn found(&mut self, files: Vec<Found>) {
+        for found in files {
+            let (file, new) = self.documents.intern(FileKey::Path(found.path));
+            // One that is open, or was read because another uses it, is known better.
+            if new {
+                self.shown.insert(file, found.shown);
+                self.stamps.insert(file, found.stamp);
+                self.ahead.insert(file, found.content);
+                self.unsynced.insert(file);
+            }
+        }
+    }
+
+    /// Files that are not open and have changed on disk since they were read have to be read again.
+    ///
+    /// So have, for the client, the diagnostics of whatever uses them.
+    fn find_stale(&mut self) {
+        for (file, stamp) in &self.stamps {
+            if let Some(FileKey::Path(path)) = self.documents.key(*file)
+                && !self.documents.has(*file)
+                && Stamp::of(&path) != *stamp
+            {
+                self.ahead.remove(file);
+                self.unsynced.insert(*file);
+                self.elsewhere = true;
+            }
+        }
     }
 
     /// A file may have come or gone: `use` targets may lead elsewhere.
@@ -533,7 +533,7 @@ impl Loop {
         self.shown.clear();
     }
 
-    fn enqueue(&mut self, uri: Option<&Url>, basis: Basis, mut query: Box<dyn Query>) {
+    fn enqueue(&mut self, uri: Option<&Url>, basis: Basis, reach: Reach, mut query: Box<dyn Query>) {
         let file = match uri {
             Some(uri) => match self.documents.id(uri) {
                 Some(file) => file,
@@ -545,11 +545,16 @@ impl Loop {
             Basis::Position => self.documents.generation(file),
             Basis::Document => None,
         };
-        self.waiting.push_back(Task::Query {
+        let task = Task::Query {
             file,
             generation,
             query,
-        });
+        };
+        if reach == Reach::Workspace && self.scans > 0 {
+            self.later.push(task);
+        } else {
+            self.waiting.push_back(task);
+        }
     }
 
     fn worker_idle(&mut self, outcome: Outcome) {
@@ -573,7 +578,13 @@ impl Loop {
     /// Nothing more to read: bring the database up to date and ask for diagnostics.
     fn settle(&mut self) {
         self.sync();
-        if std::mem::take(&mut self.undiagnosed) {
+        if std::mem::take(&mut self.elsewhere)
+            && self.session.as_ref().is_some_and(|s| s.refreshes_diagnostics)
+        {
+            self.outbox.request::<WorkspaceDiagnosticRefresh>(());
+        }
+        let pulls = self.session.as_ref().is_some_and(|s| s.pulls_diagnostics);
+        if std::mem::take(&mut self.undiagnosed) && !pulls {
             self.diagnoses.clear();
             let revision = self.revision;
             let files = self.documents.open_files().into_iter();
@@ -597,7 +608,7 @@ impl Loop {
                 };
                 let content = match self.documents.text(file) {
                     Some(text) => FileContent::Text(text),
-                    None => self.project.read(&key),
+                    None => self.read(file, &key),
                 };
                 let shown = self
                     .shown
@@ -615,6 +626,18 @@ impl Loop {
         }
         self.revision += 1;
         self.undiagnosed = true;
+    }
+
+    /// What a file that is not open holds.
+    fn read(&mut self, file: FileId, key: &FileKey) -> FileContent {
+        if let Some(content) = self.ahead.remove(&file) {
+            return content;
+        }
+        if let Some(path) = key.path() {
+            // Before the text: a change in between is noticed the next time.
+            self.stamps.insert(file, Stamp::of(path));
+        }
+        self.project.read(key)
     }
 
     fn resolve_uses(&mut self) -> Change {
@@ -678,6 +701,7 @@ impl Loop {
             }
             let snapshot = Snapshot {
                 analysis: self.host.analysis(),
+                revision: self.revision,
                 session,
                 lint: Arc::clone(&self.lint),
                 documents: Arc::clone(&self.documents),

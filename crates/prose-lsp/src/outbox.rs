@@ -114,6 +114,13 @@ impl Outbox {
         let _ = self.tx.send(Outgoing::Raw(body.into_bytes()));
     }
 
+    /// Sends a request whose answer says nothing.
+    pub(crate) fn request<R: Request<Result = ()>>(&self, params: R::Params) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (tx, _) = oneshot::channel();
+        self.push(R::METHOD, params, Then::Answer(id, tx));
+    }
+
     /// Sends a request to the client and waits for the answer, at most `patience`.
     ///
     /// IMPORTANT: never call this from a request handler; call it from a task of its own. A client that waits for our

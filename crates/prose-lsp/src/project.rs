@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use lsp_types::Url;
 use prose_ide::FileContent;
 use prose_project::{
-    Config, Environment, REGISTRY, Target, Trust, find_root, home, read_program, resolve_use,
+    Config, Environment, REGISTRY, Target, Trust, find_root, home, read_program, resolve_use, would_find,
 };
 
 use crate::documents::FileKey;
 use crate::session::Session;
 
 /// The workspace of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Project {
-    /// The client's first workspace folder.
-    folder: Option<PathBuf>,
+    /// The client's workspace folders, the first is the main one.
+    folders: Vec<PathBuf>,
     home: Option<PathBuf>,
     config: Config,
 }
@@ -26,7 +26,7 @@ impl Project {
     /// The workspace of this client; its configuration is not read yet.
     pub(crate) fn new(session: &Session) -> Project {
         Project {
-            folder: session.folders.first().cloned(),
+            folders: session.folders.clone(),
             home: home(),
             config: Config::default(),
         }
@@ -34,7 +34,7 @@ impl Project {
 
     /// Reads the configuration anew. Returns what was wrong with it; one that can't be read leaves the old in force.
     pub(crate) fn reload(&mut self) -> Vec<String> {
-        let Some(folder) = &self.folder else {
+        let Some(folder) = self.folders.first() else {
             return Vec::new();
         };
         let root = find_root(folder, folder, self.home.as_deref());
@@ -60,6 +60,16 @@ impl Project {
         &self.config
     }
 
+    /// The workspace folders.
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// Whether a file of this path is one of the workspace's programs.
+    pub(crate) fn has_program(&self, path: &Path) -> bool {
+        self.folders.iter().any(|folder| would_find(folder, path))
+    }
+
     /// A file's text on disk, or why there is none.
     pub(crate) fn read(&self, key: &FileKey) -> FileContent {
         match key {
@@ -77,15 +87,26 @@ impl Project {
 
     /// The path of a file as shown to a person: relative to its project root where possible, with `/`.
     pub(crate) fn display(&self, key: &FileKey) -> String {
-        let path = match key {
-            FileKey::Path(path) => path,
-            FileKey::Other(uri) => return uri.to_string(),
-        };
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        match key {
+            FileKey::Path(path) => self.display_path(path),
+            FileKey::Other(uri) => uri.to_string(),
+        }
+    }
+
+    /// The same for a file on disk.
+    pub(crate) fn display_path(&self, path: &Path) -> String {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match real.strip_prefix(self.root(path)) {
             Ok(relative) => relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
             Err(_) => path.to_string_lossy().into_owned(),
         }
+    }
+
+    /// The workspace folder that a file lies in, the innermost; else the main one.
+    fn folder_of(&self, path: &Path) -> Option<&Path> {
+        let around = self.folders.iter().filter(|folder| path.starts_with(folder));
+        let innermost = around.max_by_key(|folder| folder.as_os_str().len());
+        innermost.or(self.folders.first()).map(PathBuf::as_path)
     }
 
     /// The project root of a file.
@@ -93,7 +114,7 @@ impl Project {
         let folder = path.parent().unwrap_or(path);
         find_root(
             folder,
-            self.folder.as_deref().unwrap_or(folder),
+            self.folder_of(path).unwrap_or(folder),
             self.home.as_deref(),
         )
     }
@@ -106,7 +127,7 @@ impl Project {
         from: &FileKey,
         is_open: &dyn Fn(&Path) -> bool,
     ) -> Option<FileKey> {
-        let (from, root) = match (from, &self.folder) {
+        let (from, root) = match (from, self.folders.first()) {
             // Links are followed, as the root's are; else the one would not seem to be inside the other.
             (FileKey::Path(path), _) => (
                 path.canonicalize().unwrap_or_else(|_| path.clone()),

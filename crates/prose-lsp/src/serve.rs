@@ -128,6 +128,7 @@ pub(crate) async fn serve_with(
     let (parents, parents_rx) = watch::channel(None);
     let backend = Backend {
         tokens: Arc::default(),
+        pulled: Arc::default(),
         outbox,
         events: events.clone(),
         runs: Arc::clone(&runs),

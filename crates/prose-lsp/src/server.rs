@@ -16,15 +16,16 @@ use lsp_types::{
     CodeActionParams, CodeActionResponse, CodeLens, CodeLensParams, CompletionParams, CompletionResponse,
     ConfigurationItem, ConfigurationParams, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidChangeWatchedFilesParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, DocumentFormattingParams, DocumentHighlight, DocumentHighlightParams,
-    DocumentLink, DocumentLinkParams, DocumentOnTypeFormattingParams, DocumentRangeFormattingParams,
-    DocumentSymbolParams, DocumentSymbolResponse, ExecuteCommandParams, FoldingRange, FoldingRangeParams,
-    GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InitializeParams, InitializeResult,
-    InitializedParams, InlayHint, InlayHintParams, Location, MessageType, PrepareRenameResponse,
-    ReferenceParams, RenameParams, SelectionRange, SelectionRangeParams, SemanticTokensDeltaParams,
-    SemanticTokensFullDeltaResult, SemanticTokensParams, SemanticTokensRangeParams,
-    SemanticTokensRangeResult, SemanticTokensResult, SignatureHelp, SignatureHelpParams, SymbolInformation,
-    TextDocumentPositionParams, TextEdit, Url, WorkDoneProgressCancelParams, WorkspaceEdit,
+    DidSaveTextDocumentParams, DocumentDiagnosticParams, DocumentDiagnosticReportResult,
+    DocumentFormattingParams, DocumentHighlight, DocumentHighlightParams, DocumentLink, DocumentLinkParams,
+    DocumentOnTypeFormattingParams, DocumentRangeFormattingParams, DocumentSymbolParams,
+    DocumentSymbolResponse, ExecuteCommandParams, FoldingRange, FoldingRangeParams, GotoDefinitionParams,
+    GotoDefinitionResponse, Hover, HoverParams, InitializeParams, InitializeResult, InitializedParams,
+    InlayHint, InlayHintParams, Location, MessageType, PrepareRenameResponse, ReferenceParams, RenameParams,
+    SelectionRange, SelectionRangeParams, SemanticTokensDeltaParams, SemanticTokensFullDeltaResult,
+    SemanticTokensParams, SemanticTokensRangeParams, SemanticTokensRangeResult, SemanticTokensResult,
+    SignatureHelp, SignatureHelpParams, SymbolInformation, TextDocumentPositionParams, TextEdit, Url,
+    WorkDoneProgressCancelParams, WorkspaceDiagnosticParams, WorkspaceDiagnosticReportResult, WorkspaceEdit,
     WorkspaceSymbolParams,
 };
 use prose_ide::{Cancellable, FileId};
@@ -35,9 +36,10 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::capabilities::initialize_result;
 use crate::handlers;
-use crate::handlers::{TokenResults, ViewText, ViewTextParams};
-use crate::main_loop::{self, Basis, Event, Snapshot};
+use crate::handlers::{PullResults, TokenResults, ViewText, ViewTextParams};
+use crate::main_loop::Event;
 use crate::outbox::Outbox;
+use crate::query::{Basis, Reach, Snapshot, query};
 use crate::runs::{Command, How, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
 use crate::settings::Settings;
@@ -54,6 +56,8 @@ pub(crate) struct Backend {
     pub(crate) settings: Arc<Mutex<Settings>>,
     /// What the client was told about colours.
     pub(crate) tokens: Arc<TokenResults>,
+    /// What the client was told about diagnostics that it asked for.
+    pub(crate) pulled: Arc<PullResults>,
     /// Is told the editor's process id.
     pub(crate) parent: watch::Sender<Option<u32>>,
     pub(crate) version: String,
@@ -73,10 +77,18 @@ impl Backend {
         uri: Url,
         compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (query, answer) = main_loop::query(name, compute);
-        let uri = Some(uri);
-        self.send(Event::Query { uri, basis, query });
-        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+        self.ask(name, Some(uri), basis, Reach::File, compute).await
+    }
+
+    /// The same, for an answer that may come from any program of the workspace.
+    async fn read_across<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        basis: Basis,
+        uri: Url,
+        compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(name, Some(uri), basis, Reach::Workspace, compute).await
     }
 
     /// Reads the database for a question about no file in particular.
@@ -85,11 +97,24 @@ impl Backend {
         name: &'static str,
         mut compute: impl FnMut(&Snapshot) -> Cancellable<Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (query, answer) = main_loop::query(name, move |snapshot, _| compute(snapshot));
-        let basis = Basis::Document;
+        let compute = move |snapshot: &Snapshot, _| compute(snapshot);
+        self.ask(name, None, Basis::Document, Reach::Workspace, compute)
+            .await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        uri: Option<Url>,
+        basis: Basis,
+        reach: Reach,
+        compute: impl FnMut(&Snapshot, FileId) -> Cancellable<Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let (query, answer) = query(name, compute);
         self.send(Event::Query {
-            uri: None,
+            uri,
             basis,
+            reach,
             query,
         });
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
@@ -312,7 +337,7 @@ impl LanguageServer for Backend {
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let uri = params.text_document_position.text_document.uri.clone();
-        self.read("references", Basis::Position, uri, move |s, f| {
+        self.read_across("references", Basis::Position, uri, move |s, f| {
             handlers::references(s, f, &params)
         })
         .await
@@ -345,7 +370,7 @@ impl LanguageServer for Backend {
         params: GotoImplementationParams,
     ) -> Result<Option<GotoImplementationResponse>> {
         let uri = params.text_document_position_params.text_document.uri.clone();
-        self.read("implementation", Basis::Position, uri, move |s, f| {
+        self.read_across("implementation", Basis::Position, uri, move |s, f| {
             handlers::implementations(s, f, &params)
         })
         .await
@@ -448,7 +473,7 @@ impl LanguageServer for Backend {
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let uri = params.text_document_position.text_document.uri.clone();
-        self.read("rename", Basis::Position, uri, move |s, f| {
+        self.read_across("rename", Basis::Position, uri, move |s, f| {
             handlers::rename(s, f, &params)
         })
         .await
@@ -470,7 +495,7 @@ impl LanguageServer for Backend {
         params: CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
         let uri = params.item.uri.clone();
-        self.read("incomingCalls", Basis::Document, uri, move |s, f| {
+        self.read_across("incomingCalls", Basis::Document, uri, move |s, f| {
             handlers::incoming_calls(s, f, &params.item)
         })
         .await
@@ -521,6 +546,25 @@ impl LanguageServer for Backend {
         let uri = params.text_document_position.text_document.uri.clone();
         self.read("onTypeFormatting", Basis::Position, uri, move |s, f| {
             handlers::on_type_formatting(s, f, &params)
+        })
+        .await
+    }
+
+    async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
+        let uri = params.text_document.uri.clone();
+        self.read("diagnostic", Basis::Document, uri, move |s, f| {
+            handlers::document_diagnostics(s, f, &params)
+        })
+        .await
+    }
+
+    async fn workspace_diagnostic(
+        &self,
+        params: WorkspaceDiagnosticParams,
+    ) -> Result<WorkspaceDiagnosticReportResult> {
+        let results = Arc::clone(&self.pulled);
+        self.read_all("workspace/diagnostic", move |s| {
+            handlers::workspace_diagnostics(s, &params, &results)
         })
         .await
     }

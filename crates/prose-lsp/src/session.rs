@@ -48,6 +48,10 @@ pub(crate) struct Session {
     pub(crate) related_information: bool,
     /// Diagnostics may be tagged.
     pub(crate) diagnostic_tags: bool,
+    /// The client asks for diagnostics; it is not told of them on our own account.
+    pub(crate) pulls_diagnostics: bool,
+    /// Such a client can be told to ask again.
+    pub(crate) refreshes_diagnostics: bool,
     /// Folds are whole lines, whatever columns are sent.
     pub(crate) folds_whole_lines: bool,
     /// The client takes no more folds than these.
@@ -109,6 +113,11 @@ impl Session {
                 .is_some_and(|a| a.code_action_literal_support.is_some()),
             related_information: publish.and_then(|p| p.related_information) == Some(true),
             diagnostic_tags: publish.is_some_and(|p| p.tag_support.is_some()),
+            pulls_diagnostics: text.is_some_and(|t| t.diagnostic.is_some()),
+            refreshes_diagnostics: workspace
+                .and_then(|w| w.diagnostic.as_ref())
+                .and_then(|d| d.refresh_support)
+                == Some(true),
             definition_links: text
                 .and_then(|t| t.definition.as_ref())
                 .and_then(|d| d.link_support)

@@ -1,5 +1,6 @@
 //! Files on disk: finding programs, reading them with errors that say what is wrong.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -137,9 +138,7 @@ pub fn read_program(path: &Path) -> Result<String, LoadError> {
 pub fn find_programs(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let mut programs = Vec::new();
     let keep = |entry: &walkdir::DirEntry| {
-        let name = entry.file_name().to_string_lossy();
-        let skipped = name.starts_with('.') || name == "node_modules" || name == "target";
-        entry.depth() == 0 || !(entry.file_type().is_dir() && skipped)
+        entry.depth() == 0 || !(entry.file_type().is_dir() && is_skipped(entry.file_name()))
     };
     for entry in WalkDir::new(path)
         .sort_by_file_name()
@@ -173,6 +172,20 @@ pub fn find_programs(path: &Path) -> Result<Vec<PathBuf>, LoadError> {
     Ok(programs)
 }
 
+/// Whether [`find_programs`] in `folder` would come upon a file of this path, if it is one.
+pub fn would_find(folder: &Path, path: &Path) -> bool {
+    let Ok(inside) = path.strip_prefix(folder) else {
+        return false;
+    };
+    let mut folders = inside.parent().into_iter().flat_map(Path::iter);
+    inside.extension().is_some_and(|extension| extension == "prose") && !folders.any(is_skipped)
+}
+
+fn is_skipped(folder: &OsStr) -> bool {
+    let name = folder.to_string_lossy();
+    name.starts_with('.') || name == "node_modules" || name == "target"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +213,21 @@ mod tests {
             .map(|path| path.strip_prefix(dir.path()).unwrap())
             .collect();
         assert_eq!(found, [".hidden.prose", "a/x.prose", "b.prose"].map(Path::new));
+        let would = |file: &str| would_find(dir.path(), &dir.path().join(file));
+        assert!(
+            ["b.prose", "a/x.prose", ".hidden.prose", "new/y.prose"]
+                .map(would)
+                .iter()
+                .all(|it| *it)
+        );
+        let others = [
+            "a/notes.md",
+            ".prose/runs/r/program.prose",
+            "node_modules/m.prose",
+            "a/target/t.prose",
+        ];
+        assert!(!others.map(would).iter().any(|it| *it));
+        assert!(!would_find(&dir.path().join("a"), &dir.path().join("b.prose")));
         let hidden = dir.path().join(".prose");
         assert_eq!(
             find_programs(&hidden).unwrap().len(),

@@ -17,6 +17,6 @@ pub use config::{
     StateKind, Trust, parse_duration,
 };
 pub use env::Environment;
-pub use files::{LoadError, MAX_FILE, find_programs, read_program};
+pub use files::{LoadError, MAX_FILE, find_programs, read_program, would_find};
 pub use load::{Loaded, REGISTRY, RemoteUse, Target, Workspace, load, resolve_target, resolve_use};
 pub use root::{find_root, home};

@@ -126,6 +126,7 @@ pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed, outlook: &mut
         out,
         plain: false,
         reopened: None,
+        barrier: 0,
         outlook,
     };
     if text.starts_with('\u{feff}') {
@@ -177,6 +178,8 @@ struct Lexer<'a> {
     plain: bool,
     /// Where the string begins whose closing quotes were just read, when nothing opened it.
     reopened: Option<usize>,
+    /// The statement before which a token was ended last, because of what comes further on; 0 when none was.
+    barrier: usize,
     outlook: &'a mut Outlook,
 }
 
@@ -392,7 +395,14 @@ impl Lexer<'_> {
             4 => Ok(start + 4),
             2 => match self.find_stars(start + 2, self.line_end(start), 2) {
                 Some(end) => Ok(end),
-                None => self.find_on_later_lines(start).map_err(looked),
+                None => match self.find_on_later_lines(start) {
+                    Ok(end) if self.passes_barrier(start, Some(end)) => {
+                        self.ended(start);
+                        Err(Looked::AtAll)
+                    }
+                    Ok(end) => Ok(end),
+                    Err(to) => Err(looked(to)),
+                },
             },
             _ if start >= self.no_triple_star_after => Err(Looked::ForStars),
             _ => {

@@ -8,7 +8,7 @@ use prose_ide::{Cancellable, FileId, FileRange, Severity};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, run_command};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// Kind of the actions that run the file.
 pub(crate) const RUN: CodeActionKind = CodeActionKind::new("source.run");

@@ -6,7 +6,7 @@ use serde_json::json;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::convert::{Lines, Places, symbol_kind};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/prepareCallHierarchy`
 pub(crate) fn prepare_calls(

@@ -6,7 +6,7 @@ use prose_ide::{Cancellable, CompletionConfig, CompletionKind, FileId, FilePosit
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, completion_kind};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/completion`
 pub(crate) fn completion(

@@ -5,7 +5,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, FileRange};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::Lines;
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/formatting`. The style has no options, so those of the client are not asked for.
 pub(crate) fn formatting(

@@ -7,7 +7,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, FileRange, InlayKind, MarkupK
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, Places};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/inlayHint`
 pub(crate) fn inlay_hints(

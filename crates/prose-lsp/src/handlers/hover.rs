@@ -3,7 +3,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, HoverConfig};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::Lines;
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/hover`
 pub(crate) fn hover(

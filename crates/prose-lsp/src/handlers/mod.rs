@@ -8,6 +8,7 @@ mod hints;
 mod hover;
 mod navigation;
 mod program;
+mod pull;
 mod reading;
 mod rename;
 mod tokens;
@@ -24,6 +25,7 @@ pub(crate) use navigation::{
     definition, document_symbols, implementations, references, type_definition, workspace_symbols,
 };
 pub(crate) use program::program;
+pub(crate) use pull::{PullResults, document_diagnostics, workspace_diagnostics};
 pub(crate) use reading::{document_links, folding, highlights, selection_ranges};
 pub(crate) use rename::{prepare_rename, rename};
 pub(crate) use tokens::{TokenResults, legend, tokens_delta, tokens_full, tokens_range};

@@ -6,7 +6,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, FileRange, NavigationTarget, 
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, Places, symbol_kind};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// Most symbols of the workspace in one answer: nobody reads more, and the client asks again with every letter.
 const MOST_SYMBOLS: usize = 256;

@@ -5,7 +5,7 @@ use prose_ide::{Bundle, Cancellable, Diagnostic, FileId, Severity};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::Places;
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 use crate::runs::refused;
 
 /// A program that can be run.

@@ -6,7 +6,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, FoldKind, HighlightKind, Link
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::Lines;
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/documentHighlight`
 pub(crate) fn highlights(

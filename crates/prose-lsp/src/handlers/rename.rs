@@ -8,7 +8,7 @@ use prose_ide::{Cancellable, FileId, FilePosition, SourceChange};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::convert::{Lines, Places};
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// `textDocument/prepareRename`
 pub(crate) fn prepare_rename(

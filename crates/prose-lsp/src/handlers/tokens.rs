@@ -10,7 +10,7 @@ use prose_ide::{Cancellable, FileId, SymbolKind, TextRange, TokenKind};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::Lines;
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// More tokens than these are not kept for the next answer: they are as large as the text.
 const MOST_KEPT: usize = 200_000;

@@ -3,7 +3,7 @@ use prose_ide::{Cancellable, FileId};
 use serde::{Deserialize, Serialize};
 use tower_lsp::jsonrpc::Result;
 
-use crate::main_loop::Snapshot;
+use crate::query::Snapshot;
 
 /// Parameters of `prose/viewText`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -7,6 +7,7 @@ mod real_runs;
 mod runs;
 mod session;
 mod sync;
+mod workspace;
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::{LspServiceBuilder, jsonrpc};
 
 use crate::handlers::ViewTextParams;
-use crate::main_loop::{Basis, Event, Snapshot};
+use crate::main_loop::Event;
+use crate::query::{Basis, Snapshot};
 use crate::server::Backend;
 
 /// Methods that misbehave, in test builds only.

@@ -35,12 +35,17 @@ impl Lexer<'_> {
         let until = closed.map_or(self.bytes.len(), |(quotes, _)| quotes);
         if self.plain {
             self.note(start, closed.is_some());
+        } else if self.passes_barrier(start, closed.map(|(_, end)| end)) {
+            self.looked(start, Looked::AtAll);
+            self.ended(start);
+            return self.unclosed_string(start, self.barrier);
         } else if closed.is_none() || self.opens_string(start, until) {
             match self.head_between(start, until) {
                 Some(head) => {
                     self.looked(start, Looked::AtAll);
                     if closed.is_none() || !self.all_closed(start) {
                         self.ended(start);
+                        self.barrier = head;
                         return self.unclosed_string(start, head);
                     }
                 }
@@ -63,10 +68,18 @@ impl Lexer<'_> {
         }
         let end = closed?;
         let stars = end - 3;
-        if self.opens_discretion(start, stars) && self.head_between(start, stars).is_some() {
+        if self.passes_barrier(start, closed) {
+            self.looked(start, Looked::AtAll);
+            self.ended(start);
+            return None;
+        }
+        if self.opens_discretion(start, stars)
+            && let Some(head) = self.head_between(start, stars)
+        {
             self.looked(start, Looked::AtAll);
             if !self.all_closed(start) {
                 self.ended(start);
+                self.barrier = head;
                 return None;
             }
         }
@@ -103,7 +116,13 @@ impl Lexer<'_> {
         start + line.len().max(width)
     }
 
-    fn ended(&mut self, start: usize) {
+    /// Whether a token would take in the statement before which one in front of it was ended. It ends there as well: read
+    /// alone, the part up to that statement says nothing of what follows.
+    pub(super) fn passes_barrier(&self, start: usize, end: Option<usize>) -> bool {
+        start < self.barrier && end.is_none_or(|end| end > self.barrier)
+    }
+
+    pub(super) fn ended(&mut self, start: usize) {
         self.out.ended.push(u32::try_from(start).unwrap_or(u32::MAX));
     }
 
@@ -135,6 +154,7 @@ impl Lexer<'_> {
             out: &mut Lexed::default(),
             plain: true,
             reopened: None,
+            barrier: 0,
             outlook: self.outlook,
         };
         while lexer.pos < lexer.bytes.len() {
