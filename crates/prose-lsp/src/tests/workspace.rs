@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::testing::TestClient;
 
-const LIB: &str = "agent writer:\n  model: opus\nblock review(text):\n  session \"{text}\"\n";
+const LIB: &str = "agent writer:\n  prompt: \"Write.\"\nblock review(text):\n  session \"{text}\"\n";
 const MAIN: &str = "use \"lib.prose\"\nsession: writer\ndo review(1)\n";
 
 /// A workspace of these files.
@@ -150,7 +150,7 @@ async fn files_that_come_change_and_go_on_disk() {
 
 #[tokio::test]
 async fn what_is_open_counts_before_what_is_on_disk() {
-    let dir = folder(&[("lib.prose", LIB), ("main.prose", MAIN)]);
+    let dir = folder(&[("lib.prose", LIB)]);
     let mut client = client(&dir, json!({})).await;
     let lib = uri(&dir, "lib.prose");
     client.open(&lib, 1, "agent typed:\n  model: opus\n").await;
