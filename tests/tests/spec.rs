@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use prose_tests::spec::{self, Page, check_page, guide, updated};
+use prose_tests::spec::{self, Page, check_page, coverage, guide, updated};
 
 /// Fewer expectations than this, and pages were lost.
-const AT_LEAST: usize = 850;
+const AT_LEAST: usize = 1350;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         .collect();
     trials.push(Trial::test("total", move || enough(assertions)));
     trials.push(Trial::test("guide_is_current", move || guide_is_current(&paths)));
+    trials.push(Trial::test("coverage", move || rules_are_shown(&pages)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         println!("{total}");
@@ -59,6 +60,15 @@ fn enough(assertions: usize) -> Result<(), Failed> {
         return Err(format!("only {assertions} assertions; there were at least {AT_LEAST}").into());
     }
     Ok(())
+}
+
+fn rules_are_shown(pages: &[Page]) -> Result<(), Failed> {
+    let readme = std::fs::read_to_string(spec::folder().join("README.md"))?;
+    let problems = coverage::problems(&readme, pages, prose_tests::root());
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(problems.join("\n").into())
 }
 
 fn guide_is_current(paths: &[PathBuf]) -> Result<(), Failed> {

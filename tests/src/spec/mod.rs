@@ -5,6 +5,7 @@
 
 mod case;
 mod compare;
+pub mod coverage;
 mod diagnostics;
 mod format;
 pub mod guide;

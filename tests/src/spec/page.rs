@@ -270,6 +270,21 @@ impl Page {
         self.cases.iter().map(Case::assertions).sum()
     }
 
+    /// The titles of its sections, as written.
+    pub fn sections(&self) -> Vec<&str> {
+        let mut sections = Vec::new();
+        for (event, range) in Parser::new(&self.text).into_offset_iter() {
+            if let Event::Start(Tag::Heading {
+                level: HeadingLevel::H2,
+                ..
+            }) = event
+            {
+                sections.push(self.text[range].trim_start_matches('#').trim());
+            }
+        }
+        sections
+    }
+
     fn problem(&mut self, line: usize, message: impl Into<String>) {
         self.problems.push(Failure {
             line,

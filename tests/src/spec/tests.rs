@@ -460,3 +460,19 @@ session "One"
         "#]],
     );
 }
+
+#[test]
+fn the_table_of_rules_names_what_is_there() {
+    let pages = [Page::read("07-agents", "# Agents\n\n## `if`, or not\n")];
+    let root = tempfile::tempdir().unwrap();
+    let code = root.path().join("crates/a/src/deep");
+    std::fs::create_dir_all(&code).unwrap();
+    std::fs::write(code.join("b.rs"), "fn it_holds() {}").unwrap();
+    let table = "## Where each rule is shown\n\n| rule | shown |\n|---|---|\n\
+        | so | 07 · 07: `if`, or not · a it_holds |\n\
+        | not | 08 · 07: if · a it_hold · b it_holds · nothing |\n";
+    let problems = super::coverage::problems(table, &pages, root.path());
+    assert_eq!(problems.len(), 5, "{problems:#?}");
+    assert_eq!(problems[0], "“not” is shown at `08`, which is not there");
+    assert_eq!(super::coverage::problems("", &pages, root.path()).len(), 1);
+}
