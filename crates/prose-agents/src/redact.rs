@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use prose_model::backend::{BackendCatalog, Variables};
+use prose_model::{TextPart, Value};
 
 /// Shorter values are not looked for: they turn up by chance.
 const SHORTEST: usize = 6;
@@ -142,6 +143,35 @@ impl Redactor {
                 entries.values_mut().for_each(|value| self.redact_json(value));
             }
             _ => {}
+        }
+    }
+
+    /// The value without secrets in its texts, at any depth. Content behind references was looked through when it was
+    /// stored.
+    pub fn redact_value(&self, value: Value) -> Value {
+        if self.is_empty() {
+            return value;
+        }
+        match value {
+            Value::Text(mut text) => {
+                for part in &mut text.parts {
+                    if let TextPart::Inline(inline) = part
+                        && let Cow::Owned(new) = self.redact(inline)
+                    {
+                        *inline = new.into();
+                    }
+                }
+                Value::Text(text)
+            }
+            Value::List(items) => {
+                Value::list(items.iter().map(|item| self.redact_value(item.clone())).collect())
+            }
+            Value::Record(entries) => Value::record(
+                entries
+                    .iter()
+                    .map(|(key, item)| (key.clone(), self.redact_value(item.clone()))),
+            ),
+            other => other,
         }
     }
 

@@ -104,6 +104,7 @@ fn agent(agent: &ast::AgentDef) -> Vec<Part> {
         &format!("agent {name}:"),
         agent.properties(),
     ))];
+    parts.extend(permissions(Some(agent), &[]));
     if let Some(persist) = agent.property("persist").and_then(|it| property_value(&it)) {
         let scope = vocabulary::property("persist")
             .and_then(|it| it.values.iter().find(|value| value.word == persist))
@@ -384,7 +385,7 @@ fn session_model(db: &RootDatabase, def: &Definition, node: &SyntaxNode, value: 
 pub(crate) fn effective(
     agent: &ast::AgentDef,
     own: impl Iterator<Item = ast::Property>,
-) -> Option<[Part; 2]> {
+) -> Option<Vec<Part>> {
     let line = |property: &ast::Property, origin: &str| {
         let key = property.key()?.text();
         let value = match property.value() {
@@ -415,10 +416,49 @@ pub(crate) fn effective(
             lines.extend(line(&property, "agent"));
         }
     }
-    Some([
+    let mut parts = vec![
         Part::Words("In this session:".to_owned()),
         Part::Code(lines.join("\n")),
-    ])
+    ];
+    // Without rules of its own, those of the agent were told with it.
+    if replaced("permissions") {
+        parts.extend(permissions(Some(agent), &own));
+    }
+    Some(parts)
+}
+
+/// What the permissions of an agent and a session come to, a line for each kind of access, and where it is from. None
+/// when neither says anything: then the defaults are no news.
+pub(crate) fn permissions(agent: Option<&ast::AgentDef>, own: &[ast::Property]) -> Option<Part> {
+    let rules = |property: Option<ast::Property>| -> Vec<(String, String)> {
+        let Some(PropertyValue::Nested(list)) = property.and_then(|it| it.value()) else {
+            return Vec::new();
+        };
+        list.properties()
+            .filter_map(|rule| Some((rule.key()?.text(), property_value(&rule)?)))
+            .collect()
+    };
+    let is_permissions = |it: &&ast::Property| it.key().is_some_and(|key| key.text() == "permissions");
+    let own = rules(own.iter().find(is_permissions).cloned());
+    let of_agent = rules(agent.and_then(|it| it.property("permissions")));
+    if own.is_empty() && of_agent.is_empty() {
+        return None;
+    }
+    let find = |rules: &[(String, String)], key: &str| {
+        let rule = rules.iter().rev().find(|(name, _)| name == key);
+        rule.map(|(_, value)| markdown::code(value))
+    };
+    let mut lines = vec!["Permissions:\n".to_owned()];
+    for default in vocabulary::PERMISSION_DEFAULTS {
+        let key = default.word;
+        let said = find(&own, key)
+            .map(|value| format!("{value} (session)"))
+            .or_else(|| find(&of_agent, key).map(|value| format!("{value} (agent)")))
+            .unwrap_or_else(|| format!("{} (default)", default.doc));
+        lines.push(format!("- `{key}`: {said}"));
+    }
+    lines.push(format!("\nNever: {}.", vocabulary::PERMISSION_NEVER));
+    Some(Part::Words(lines.join("\n")))
 }
 
 /// A property's value on one line, as written; a string without its quotes.

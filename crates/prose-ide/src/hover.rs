@@ -57,7 +57,7 @@ fn in_session(
     source: SourceFile,
     def: &Definition,
     place: TextRange,
-) -> Option<[Part; 2]> {
+) -> Option<Vec<Part>> {
     let agent = ast::AgentDef::cast(names::node(db, def)?)?;
     let (piece, local) = tree::piece_at(db, source, place.start())?;
     let token = tree::token_at(&piece.root, local)?;
@@ -91,10 +91,19 @@ fn word(token: &SyntaxToken) -> Option<Vec<Part>> {
     let parent = token.parent()?;
     if token.kind().is_keyword() {
         let keyword = vocabulary::keyword(token.text())?;
-        return Some(vec![
+        let mut parts = vec![
             Part::Code(keyword.usage.to_owned()),
             Part::Words(keyword.doc.to_owned()),
-        ]);
+        ];
+        // One that names an agent is told about at the agent's name.
+        if token.kind() == SyntaxKind::SESSION_KW
+            && let Some(session) = ast::SessionExpr::cast(parent)
+            && session.agent().is_none()
+        {
+            let own: Vec<ast::Property> = session.properties().collect();
+            parts.extend(describe::permissions(None, &own));
+        }
+        return Some(parts);
     }
     // The key of a property or modifier is the NAME directly in it.
     if parent.kind() == SyntaxKind::NAME {
@@ -518,6 +527,18 @@ mod tests {
             [opus]
             `opus`: The strong one, for hard tasks.
         "#]],
+        );
+        check(
+            "agent $0a:\n  permissions:\n    read: [\"*.md\"]\n    bash: deny\n",
+            expect![[""]],
+        );
+        check(
+            "agent a:\n  permissions:\n    read: [\"*.md\"]\n    bash: deny\nsession: $0a\n  permissions:\n    bash: allow\n",
+            expect![[""]],
+        );
+        check(
+            "$0session \"x\"\n  permissions:\n    network: deny\n",
+            expect![[""]],
         );
         check(
             "agent a:\n  permissions:\n    ba$0sh: deny\n",

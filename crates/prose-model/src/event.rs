@@ -333,6 +333,30 @@ pub enum Event {
         /// One line about its arguments.
         detail: String,
     },
+    /// A session wants what its permissions leave to a person.
+    PermissionStarted {
+        /// The session's effect.
+        effect: EffectId,
+        /// Which of this process's questions, from 1: the key of its end.
+        question: u64,
+        /// The permission: `read`, `write`, `execute`, `bash`, `network`.
+        permission: String,
+        /// The tool.
+        tool: String,
+        /// One line: what exactly.
+        detail: String,
+    },
+    /// The question is settled.
+    PermissionFinished {
+        /// The session's effect.
+        effect: EffectId,
+        /// Which question.
+        question: u64,
+        /// How.
+        answer: PermissionGrant,
+        /// Whether there was anybody to ask; where not, the answer is no.
+        attended: bool,
+    },
     /// What a session has used so far.
     SessionUsage {
         /// The effect.
@@ -360,6 +384,18 @@ pub enum Event {
         /// How many of those that came in between.
         streamed: u64,
     },
+}
+
+/// The answer to what a session wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionGrant {
+    /// It may, this time.
+    Allow,
+    /// It may, for the rest of the session.
+    AllowSession,
+    /// It may not.
+    Deny,
 }
 
 /// Where in the program and in which frame.

@@ -400,6 +400,22 @@ pub static PERMISSION_VALUES: &[Word] = &[
     value("prompt", "A person is asked each time."),
 ];
 
+/// What counts for a key of `permissions:` that the program says nothing about, by key.
+pub static PERMISSION_DEFAULTS: &[Word] = &[
+    value("read", "files of the workspace"),
+    value("write", "files of the workspace"),
+    value("execute", "a person is asked"),
+    value("bash", "a person is asked about each command"),
+    value("network", "a person is asked about each host"),
+];
+
+/// What no permission grants, in words.
+pub const PERMISSION_NEVER: &str = "files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, \
+     settings of editors, and what Git runs or is told by";
+
+/// The kinds of backend whose own program uses the tools: it is told the rules, and keeps them in its own way.
+pub static OWN_TOOLS: &[&str] = &["claude", "acp", "openclaw"];
+
 /// Keys of `permissions:`.
 pub static PERMISSIONS: &[Word] = &[
     value(

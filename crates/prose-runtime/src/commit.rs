@@ -75,11 +75,12 @@ impl Driver {
             self.held.push(issued);
             return Ok(None);
         }
-        let outcome = self.stored(outcome)?;
+        let outcome = self.stored(self.hidden(outcome))?;
         self.record(&issued, None)?;
         for update in self.buffered(id) {
             self.publish_update(id, update);
         }
+        self.publish_rest(id);
         // What is simulated can be had again for nothing and comes out the same, so that a sync now and then is enough;
         // memory outlives the run, and what it holds must not be missing from the journal.
         let remembered = matches!(&outcome, Outcome::Session(session) if session.memory.is_some());
@@ -117,6 +118,30 @@ impl Driver {
             .resolve(id, outcome)
             .map_err(|error| RunError::Engine(error.to_string()))?;
         self.settle()
+    }
+
+    /// The outcome without secrets. What a session gave was looked through when it was read.
+    fn hidden(&self, mut outcome: Outcome) -> Outcome {
+        let redactor = &self.setup.redactor;
+        if redactor.is_empty() {
+            return outcome;
+        }
+        match &mut outcome {
+            Outcome::Failed(failure) => redactor.redact_in(&mut failure.message),
+            Outcome::Decoded { value } | Outcome::Input { value } => {
+                *value = redactor.redact_value(std::mem::take(value));
+            }
+            Outcome::Verdict(verdict) => {
+                redactor.redact_in(&mut verdict.reason);
+                match &mut verdict.decision {
+                    Decision::Value(value) => *value = redactor.redact_value(std::mem::take(value)),
+                    Decision::Question { prompt, .. } => redactor.redact_in(prompt),
+                    _ => {}
+                }
+            }
+            Outcome::Session(_) | Outcome::Slept | Outcome::Cancelled => {}
+        }
+        outcome
     }
 
     /// The outcome with every large text in the value store, on disk before the record that names it.

@@ -1,6 +1,6 @@
 //! Reading content out of a run's value store.
 
-use prose_agents::{Content, failure};
+use prose_agents::{Content, Redactor, failure};
 use prose_model::{ErrorKind, Failure, Text, Value};
 use prose_state::ValueStore;
 
@@ -16,6 +16,17 @@ impl Content for StoreContent {
         self.0
             .materialize(text)
             .map_err(|error| failure(ErrorKind::Backend, error.to_string()))
+    }
+}
+
+/// Content of one run as a model may see it: what the program itself holds may have secrets in it.
+pub(crate) struct HiddenContent(pub(crate) StoreContent, pub(crate) Redactor);
+
+impl Content for HiddenContent {
+    fn read(&self, text: &Text) -> Result<String, Failure> {
+        let mut text = self.0.read(text)?;
+        self.1.redact_in(&mut text);
+        Ok(text)
     }
 }
 

@@ -10,7 +10,7 @@ use prose_model::{
 };
 use prose_state::digest_of;
 
-use crate::content::inlined;
+use crate::content::{HiddenContent, inlined};
 use crate::driver::{Driver, Task};
 use crate::perform::{self, TaskResult};
 use crate::questions::as_option;
@@ -91,9 +91,9 @@ impl Driver {
             effect: issued.id.clone(),
             stmt: issued.stmt.clone(),
             request: Arc::new(request.clone()),
-            text,
+            text: self.setup.redactor.redact(&text).into_owned(),
             attempt: 1,
-            content: Arc::new(self.content.clone()),
+            content: Arc::new(HiddenContent(self.content.clone(), self.setup.redactor.clone())),
             cancel: cancel.clone(),
         };
         let task = perform::judge(self.backend.judge.clone(), input, self.setup.judges.clone());
@@ -111,7 +111,7 @@ impl Driver {
                 let cancel = CancelToken::new();
                 let input = DecodeInput {
                     effect: issued.id.clone(),
-                    text,
+                    text: self.setup.redactor.redact(&text).into_owned(),
                     target,
                     cancel: cancel.clone(),
                 };

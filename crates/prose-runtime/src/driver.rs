@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender};
 
 use indexmap::IndexMap;
-use prose_agents::{Backend, CancelToken, Capabilities, SessionUpdate};
+use prose_agents::{Backend, CancelToken, Capabilities, Redactor, SessionUpdate};
 use prose_model::{
     CancelWhat, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome, ProcessId,
     RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
@@ -98,6 +99,9 @@ pub(crate) struct Setup {
     pub(crate) handle: Handle,
     pub(crate) tx: Sender<Msg>,
     pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
+    /// Numbers the questions to it.
+    pub(crate) asked: Arc<AtomicU64>,
+    pub(crate) redactor: Redactor,
     pub(crate) judges: Arc<Semaphore>,
     pub(crate) jitter: fn() -> f64,
     pub(crate) timer: Arc<dyn Timer>,
@@ -395,7 +399,8 @@ impl Driver {
                     self.publish_update(&id, update);
                 }
             }
-            Msg::Notice { level, message } => self.publisher.notice(level, message),
+            Msg::Permission(event) => self.publisher.stream(event),
+            Msg::Notice { level, message } => self.notice(level, &message),
             Msg::Answer { id, value } => {
                 if let Some(issued) = self.open.get(&id) {
                     let answer = TaskResult::outcome(Outcome::Input { value });
@@ -504,7 +509,7 @@ impl Driver {
                 }
                 Ok(Msg::Child { ack, .. }) => _ = ack.send(Ok(())),
                 Ok(Msg::Update { id, update }) => self.buffer(&id, update),
-                Ok(Msg::Notice { level, message }) => self.publisher.notice(level, message),
+                Ok(Msg::Notice { level, message }) => self.notice(level, &message),
                 Ok(msg) => self.deferred.push_back(msg),
                 Err(_) => return Ok(TaskResult::Lost),
             }
@@ -619,17 +624,50 @@ impl Driver {
         }
     }
 
+    /// Says what a session's side wants a person to know.
+    fn notice(&mut self, level: &str, message: &str) {
+        let message = self.setup.redactor.redact(message).into_owned();
+        self.publisher.notice(level, message);
+    }
+
     pub(crate) fn publish_update(&mut self, id: &EffectId, update: SessionUpdate) {
         let effect = id.clone();
-        self.publisher.stream(match update {
-            SessionUpdate::Text(text) => Event::SessionText { effect, text },
-            SessionUpdate::Tool { name, detail } => Event::SessionTool {
-                effect,
-                tool: name,
-                detail,
-            },
+        let event = match update {
+            SessionUpdate::Text(text) => {
+                let text = match self.sessions.get_mut(id) {
+                    Some(session) => session.shown.push(&text),
+                    None => self.setup.redactor.redact(&text).into_owned(),
+                };
+                // What may be the beginning of a secret waits for more.
+                if text.is_empty() {
+                    return;
+                }
+                Event::SessionText { effect, text }
+            }
+            SessionUpdate::Tool { name, mut detail } => {
+                self.publish_rest(id);
+                self.setup.redactor.redact_in(&mut detail);
+                Event::SessionTool {
+                    effect,
+                    tool: name,
+                    detail,
+                }
+            }
             SessionUpdate::Usage(usage) => Event::SessionUsage { effect, usage },
-        });
+        };
+        self.publisher.stream(event);
+    }
+
+    /// Publishes what was held back of a session's text: no more of it follows.
+    pub(crate) fn publish_rest(&mut self, id: &EffectId) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        let text = session.shown.finish();
+        if !text.is_empty() {
+            let effect = id.clone();
+            self.publisher.stream(Event::SessionText { effect, text });
+        }
     }
 
     /// Ends this process's part in the run.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use prose_agents::{Backend, BackendSettings, MockSource, Registry};
+use prose_agents::{Backend, BackendSettings, MockSource, Redactor, Registry};
 use prose_model::backend::BackendCatalog;
 use prose_model::{
     Bundle, EVENT_VERSION, EffectId, Event, Header, Order, RecordBody, RunEvent, RunId, RunStatus, StateIn,
@@ -69,12 +69,15 @@ pub struct EngineConfig {
     pub handle: Option<Handle>,
     /// Stops runs where a test wants it.
     pub fault: Option<Fault>,
+    /// Hides secrets in whatever a run is given, stores, shows and asks.
+    pub redactor: Redactor,
 }
 
 impl EngineConfig {
     /// For a project whose configuration names backends.
     pub fn configured(project_root: impl Into<PathBuf>, catalog: BackendCatalog) -> EngineConfig {
         EngineConfig {
+            redactor: Redactor::for_catalog(&catalog),
             registry: Registry::configured(catalog),
             ..EngineConfig::new(project_root)
         }
@@ -96,6 +99,7 @@ impl EngineConfig {
                 .ok()
                 .and_then(|n| n.parse().ok())
                 .map(Fault::AbortAfter),
+            redactor: Redactor::default(),
         }
     }
 }
@@ -175,10 +179,14 @@ impl Engine {
         } = request;
         options.backend.clone_from(&backend.name);
         options.mock_text.clone_from(&backend.mock_text);
+        let hidden = |value| self.config.redactor.redact_value(value);
         let new = NewRun {
             program,
             bundle,
-            inputs,
+            inputs: inputs
+                .into_iter()
+                .map(|(name, value)| (name, hidden(value)))
+                .collect(),
             options,
             engine: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -361,6 +369,8 @@ fn run_thread(
         dir: run.dir.path().display().to_string(),
     });
     let setup = Setup {
+        redactor: config.redactor.clone(),
+        asked: Arc::default(),
         limits: config.limits.clone(),
         options: prose_model::RunOptions {
             max_parallel: overrides.max_parallel.or(run.header.options.max_parallel),

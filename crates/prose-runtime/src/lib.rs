@@ -56,7 +56,8 @@ pub mod backends {
     pub use prose_agents::prompt;
     pub use prose_agents::{
         Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Content, Delivery,
-        InlineContent, MockError, MockFile, MockSource, PermissionAnswer, PermissionQuestion, Registry,
+        InlineContent, MockError, MockFile, MockSource, PermissionAnswer, PermissionQuestion, Redactor,
+        Registry,
     };
 }
 

@@ -1,7 +1,7 @@
 //! The tasks that perform effects, one tokio task each, and what they send to the driver.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,11 +9,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_agents::{
     CancelToken, Clock, DecodeInput, InputSource, Judge, JudgeInput, PermissionAnswer, PermissionQuestion,
-    SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure, process,
+    Redactor, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure,
+    process,
 };
 use prose_model::{
-    Ask, Decision, DecodeTarget, EffectId, ErrorKind, Failure, InputRequest, Outcome, ProcessId, Usage,
-    Value, Verdict,
+    Ask, Decision, DecodeTarget, EffectId, ErrorKind, Event, Failure, InputRequest, Outcome, PermissionGrant,
+    ProcessId, Usage, Value, Verdict,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -41,6 +42,8 @@ pub(crate) enum Msg {
     },
     /// A session's progress.
     Update { id: EffectId, update: SessionUpdate },
+    /// A session's question to a person, and how it was settled.
+    Permission(Event),
     /// Something a person should know.
     Notice { level: &'static str, message: String },
     /// A person answered a question; checked against the question before.
@@ -156,6 +159,9 @@ pub(crate) struct Sink {
     pub(crate) tx: Sender<Msg>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
+    /// Numbers the questions of this process.
+    pub(crate) asked: Arc<AtomicU64>,
+    pub(crate) redactor: Redactor,
 }
 
 /// Signs of life of a session.
@@ -224,26 +230,88 @@ impl SessionSink for Sink {
         });
     }
 
+    fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
-        let what = format!("{} {}", question.tool, question.detail);
-        let answer = match &self.permissions {
-            Some(provider) => {
-                self.activity.asking.fetch_add(1, Ordering::Relaxed);
-                let answer = provider.ask(&self.id, question).await;
-                self.activity.asking.fetch_sub(1, Ordering::Relaxed);
-                self.activity.seen.notify_one();
-                answer
-            }
-            None => PermissionAnswer::Deny,
+        let question = PermissionQuestion {
+            detail: self.redactor.redact(&question.detail).into_owned(),
+            ..question
         };
+        let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let what = format!("{} {}", question.tool, question.detail);
+        let _ = self.tx.send(Msg::Permission(Event::PermissionStarted {
+            effect: self.id.clone(),
+            question: number,
+            permission: question.key.clone(),
+            tool: question.tool.clone(),
+            detail: question.detail.clone(),
+        }));
+        let mut open = OpenQuestion {
+            sink: self,
+            number,
+            answer: PermissionAnswer::Deny,
+        };
+        if let Some(provider) = &self.permissions {
+            let _asking = Asking::new(&self.activity);
+            open.answer = provider.ask(&self.id, question).await;
+        }
+        let answer = open.answer;
+        drop(open);
         if answer == PermissionAnswer::Deny {
-            let message = format!("refused: {}", what.trim());
+            let why = match self.permissions {
+                Some(_) => "",
+                None => {
+                    " (there is nobody to ask; a rule under `permissions:` permits it, and so does `--yes`)"
+                }
+            };
+            let message = format!("refused: {}{why}", what.trim());
             let _ = self.tx.send(Msg::Notice {
                 level: "warning",
                 message,
             });
         }
         answer
+    }
+}
+
+/// A question that is settled in any case: one whose session is dropped meanwhile is answered with no.
+struct OpenQuestion<'a> {
+    sink: &'a Sink,
+    number: u64,
+    answer: PermissionAnswer,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        let _ = self.sink.tx.send(Msg::Permission(Event::PermissionFinished {
+            effect: self.sink.id.clone(),
+            question: self.number,
+            answer: match self.answer {
+                PermissionAnswer::Allow => PermissionGrant::Allow,
+                PermissionAnswer::AllowSession => PermissionGrant::AllowSession,
+                PermissionAnswer::Deny => PermissionGrant::Deny,
+            },
+            attended: self.sink.permissions.is_some(),
+        }));
+    }
+}
+
+/// While it lives, silence is no fault of the session.
+struct Asking<'a>(&'a Activity);
+
+impl<'a> Asking<'a> {
+    fn new(activity: &'a Activity) -> Asking<'a> {
+        activity.asking.fetch_add(1, Ordering::Relaxed);
+        Asking(activity)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+        self.0.seen.notify_one();
     }
 }
 

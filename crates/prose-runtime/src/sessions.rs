@@ -8,8 +8,8 @@ use prose_agents::prompt::{
     CONTEXT_LIMIT, PromptParts, STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT, confirmation_summary, render,
 };
 use prose_agents::{
-    CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, ReplyBody, SessionReply, SessionSpawn,
-    SessionUpdate, failure, plain_text,
+    CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, RedactStream, Redactor, ReplyBody,
+    SessionReply, SessionSpawn, SessionUpdate, failure, plain_text,
 };
 use prose_model::{
     Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
@@ -37,6 +37,8 @@ pub(crate) struct SessionState {
     memory: Option<SessionMemory>,
     /// Progress of a simulated session, published when its outcome is due.
     buffer: Vec<SessionUpdate>,
+    /// Its text as it may be shown.
+    pub(crate) shown: RedactStream,
     activity: Arc<Activity>,
 }
 
@@ -158,7 +160,9 @@ impl Driver {
         };
         let memory = self.take_memory(issued, &request)?;
         let parts = self.prompt_parts(&request, &staging, memory.as_ref().map(|(context, _)| context))?;
-        let prompt = render(&request, self.capabilities.delivery, &parts, &self.content)?;
+        let mut prompt = render(&request, self.capabilities.delivery, &parts, &self.content)?;
+        self.setup.redactor.redact_in(&mut prompt.system);
+        self.setup.redactor.redact_in(&mut prompt.user);
 
         let activity = Arc::new(Activity::default());
         let cancel = CancelToken::new();
@@ -185,6 +189,8 @@ impl Driver {
                 tx: self.setup.tx.clone(),
                 activity: activity.clone(),
                 permissions: self.setup.permissions.clone(),
+                asked: self.setup.asked.clone(),
+                redactor: self.setup.redactor.clone(),
             }),
             cancel: cancel.clone(),
             clock,
@@ -196,6 +202,7 @@ impl Driver {
             earlier_staging,
             memory: state,
             buffer: Vec::new(),
+            shown: self.setup.redactor.stream(),
             activity: activity.clone(),
         };
         self.sessions.insert(id.clone(), session);
@@ -492,9 +499,12 @@ impl Driver {
     pub(crate) fn session_started(
         &mut self,
         id: &EffectId,
-        handle: Option<serde_json::Value>,
+        mut handle: Option<serde_json::Value>,
         model: Option<String>,
     ) -> Result<(), RunError> {
+        if let Some(handle) = &mut handle {
+            self.setup.redactor.redact_json(handle);
+        }
         if !self.open.contains_key(id) {
             return Ok(());
         }
@@ -574,16 +584,20 @@ impl Driver {
         };
         let read = match &reply.body {
             ReplyBody::Text(text) => {
-                let text = text.trim_end();
+                let text = self.setup.redactor.redact(text.trim_end());
                 match text.trim().is_empty() {
                     true => None,
-                    false => Some((self.run.values.externalize_text(text)?, summarize(text))),
+                    false => Some((self.run.values.externalize_text(&text)?, summarize(&text))),
                 }
             }
             ReplyBody::Staged => {
                 let path = staging.join(STAGED_BINDING);
                 if !path.exists() {
                     return failed(ErrorKind::Empty, "the session wrote no output file");
+                }
+                if let Err(error) = hide_in_file(&self.setup.redactor, &path) {
+                    let message = format!("the session's output file can't be read: {error}");
+                    return failed(ErrorKind::Backend, &message);
                 }
                 match read_staged(&path, &self.run.values) {
                     Ok(read) => read,
@@ -598,7 +612,11 @@ impl Driver {
             .memory
             .is_some()
             .then(|| memory_update(reply.memory.as_ref(), &staging))
-            .flatten();
+            .flatten()
+            .map(|(memory, segment)| {
+                let hidden = |text: String| self.setup.redactor.redact(&text).into_owned();
+                (hidden(memory), hidden(segment))
+            });
         failpoint::hit("session", "validated");
         // Both are on disk before the record that names them: a crash before they are projected finds them there.
         let (memory, segment) = match (&update, &session.memory) {
@@ -614,7 +632,14 @@ impl Driver {
         let summary = reply
             .summary
             .as_deref()
-            .map(|reply| summarize(confirmation_summary(reply).unwrap_or(reply)))
+            .map(|reply| {
+                summarize(
+                    &self
+                        .setup
+                        .redactor
+                        .redact(confirmation_summary(reply).unwrap_or(reply)),
+                )
+            })
             .unwrap_or(summary);
         let outcome = SessionOutcome {
             value: Value::Text(value),
@@ -706,6 +731,38 @@ impl Driver {
         self.queue.finish(id);
         self.sessions.remove(id);
     }
+}
+
+/// Rewrites a file that has a secret in it. Line by line where it is large; only a secret of several lines is not found
+/// there.
+fn hide_in_file(redactor: &Redactor, path: &Path) -> std::io::Result<()> {
+    use std::borrow::Cow;
+    use std::io::{BufRead as _, Write as _};
+    /// Larger files are looked through line by line.
+    const WHOLE: u64 = 16 * 1024 * 1024;
+    if redactor.is_empty() {
+        return Ok(());
+    }
+    if std::fs::metadata(path)?.len() <= WHOLE {
+        let bytes = std::fs::read(path)?;
+        if let Cow::Owned(hidden) = redactor.redact(&String::from_utf8_lossy(&bytes)) {
+            std::fs::write(path, hidden)?;
+        }
+        return Ok(());
+    }
+    let new = path.with_extension("hidden");
+    let mut reader = std::io::BufReader::new(std::fs::File::open(path)?);
+    let mut writer = std::io::BufWriter::new(std::fs::File::create(&new)?);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        match redactor.redact(&String::from_utf8_lossy(&line)) {
+            Cow::Owned(hidden) => writer.write_all(hidden.as_bytes())?,
+            Cow::Borrowed(_) => writer.write_all(&line)?,
+        }
+        line.clear();
+    }
+    writer.flush()?;
+    std::fs::rename(&new, path)
 }
 
 /// What the agent wants to remember; none when it left nothing, and then its memory stays as it is.

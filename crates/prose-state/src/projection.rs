@@ -345,6 +345,8 @@ impl StateProjection {
             | Event::SessionSpawned { .. }
             | Event::SessionText { .. }
             | Event::SessionTool { .. }
+            | Event::PermissionStarted { .. }
+            | Event::PermissionFinished { .. }
             | Event::SessionUsage { .. }
             | Event::Narration { .. }
             | Event::Notice { .. }

@@ -38,7 +38,11 @@ export class EventLog {
 
   /** What a start and its end have in common. Frames are numbered; all else is known by its place in the run. */
   private key(event: RunEvent): string | undefined {
-    const { effect, construct, frame, index } = event;
+    const { effect, construct, frame, index, question } = event;
+    // A session may ask several times, and its own start must not be forgotten for that.
+    if (question !== undefined) {
+      return `question ${show(question)}`;
+    }
     if (frame !== undefined) {
       return `frame ${show(frame)}`;
     }
@@ -66,6 +70,8 @@ export class EventLog {
         return text(event['text']);
       case 'session_tool':
         return `${text(event['tool'])} ${text(event['detail'])}`;
+      case 'permission_started':
+        return `${text(event['permission'])}: ${text(event['tool'])} ${text(event['detail'])}`;
       case 'input_started':
         return text(event['name']);
       case 'bound':
@@ -113,6 +119,8 @@ const TOLD: Readonly<Record<string, string>> = {
   part_finished: 'index',
   judge_started: 'text executionId',
   session_tool: 'tool detail',
+  permission_started: 'question permission tool detail',
+  permission_finished: 'question',
   input_started: 'name options executionId',
   bound: 'binding value kind executionId',
   warning: 'code message executionId',

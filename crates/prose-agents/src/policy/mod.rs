@@ -471,7 +471,12 @@ pub(crate) fn resolve(place: &Place) -> Result<Place, Denial> {
     let real = loop {
         match std::fs::canonicalize(&existing) {
             Ok(real) => break real,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
                 // A link to nowhere: what is made through it would be made elsewhere.
                 if std::fs::symlink_metadata(&existing).is_ok_and(|meta| meta.file_type().is_symlink()) {
                     return Err(Denial::Unclear(format!(

@@ -102,7 +102,9 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
     if !changed.is_empty() {
         is_error = true;
         let changed = changed.join(", ");
-        tracing::warn!(%changed, "a shell command of a session changed what sessions may not write");
+        tools.sink.notice(format!(
+            "while a shell command of a session ran, {changed} changed, which sessions must not write: look at it"
+        ));
         text.push_str(&format!(
             "\n(while it ran, {changed} changed, which sessions must not write: undo it and say so in your result)"
         ));

@@ -1,7 +1,9 @@
 //! `prose run --dry-run`: the plan and the prompts, without any session.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use prose_model::vocabulary;
 use prose_runtime::plan::{Plan, PlannedSession, plan};
 
 use super::run::{Prepared, load};
@@ -23,7 +25,19 @@ pub(super) fn dry_run(args: &RunArgs) -> Exit {
         .or_else(|| prepared.config.run.backend.clone());
     let max_parallel = args.common.max_parallel.or(prepared.config.run.max_parallel);
     if args.common.json {
-        let json = serde_json::json!({ "backend": backend, "maxParallel": max_parallel, "plan": plan });
+        let json = serde_json::json!({
+            "backend": backend,
+            "maxParallel": max_parallel,
+            "plan": plan,
+            "permissions": {
+                "defaults": vocabulary::PERMISSION_DEFAULTS
+                    .iter()
+                    .map(|default| (default.word, default.doc))
+                    .collect::<BTreeMap<_, _>>(),
+                "never": vocabulary::PERMISSION_NEVER,
+                "ownTools": backend.as_deref().is_some_and(|name| has_own_tools(&prepared, name)),
+            },
+        });
         return out(|stdout| {
             serde_json::to_writer_pretty(&mut *stdout, &json)?;
             stdout.write_all(b"\n")
@@ -104,6 +118,7 @@ fn text(
         for call in &plan.calls {
             session(&mut text, call, paint);
         }
+        permissions(&mut text, prepared, backend, paint);
     }
     if !plan.questions.is_empty() {
         text.push_str(&format!("\n{}\n", paint.bold("Judged while it runs")));
@@ -123,6 +138,27 @@ fn text(
         }
     }
     text
+}
+
+/// Whether a backend's own program uses the tools.
+fn has_own_tools(prepared: &Prepared, backend: &str) -> bool {
+    let kind = prepared.config.catalog().spec(backend).kind;
+    vocabulary::OWN_TOOLS.contains(&kind.as_str())
+}
+
+/// What counts where a session has no rule of its own, and who keeps the rules.
+fn permissions(text: &mut String, prepared: &Prepared, backend: Option<&str>, paint: &Paint) {
+    text.push_str(&format!("\n{}\n", paint.bold("Permissions where a session says nothing")));
+    for default in vocabulary::PERMISSION_DEFAULTS {
+        let name = paint.dim(&format!("{:<8}", default.word));
+        text.push_str(&format!("  {name}  {}\n", default.doc));
+    }
+    let never = vocabulary::PERMISSION_NEVER.replace('`', "");
+    text.push_str(&format!("  {}  {never}\n", paint.dim("never   ")));
+    if let Some(name) = backend.filter(|name| has_own_tools(prepared, name)) {
+        let note = format!("{name} uses tools of its own: it is told these rules, and its own settings count, too");
+        text.push_str(&format!("  {}  {}\n", paint.dim("by      "), plain(&note)));
+    }
 }
 
 fn session(text: &mut String, call: &PlannedSession, paint: &Paint) {

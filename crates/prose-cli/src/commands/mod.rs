@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod asking;
 pub mod check;
 pub mod compile;
 mod dry_run;

@@ -7,16 +7,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prose_model::codes::Severity;
-use prose_model::{Bundle, EffectId, RunEvent, RunOptions, RunStatus, StateIn};
+use prose_model::{Bundle, RunEvent, RunOptions, RunStatus, StateIn};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
-use prose_runtime::backends::{BackendSettings, MockFile, MockSource, PermissionAnswer, PermissionQuestion};
+use prose_runtime::backends::{BackendSettings, MockFile, MockSource};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
 use prose_runtime::{
-    Attach, Engine, EngineConfig, InputMode, Overrides, PermissionProvider, ResumeRequest, RunControl,
-    RunError, RunHandle, RunRequest, RunResult, StreamItem, value_from_json,
+    Attach, Engine, EngineConfig, InputMode, Overrides, ResumeRequest, RunControl, RunError, RunHandle,
+    RunRequest, RunResult, StreamItem, value_from_json,
 };
 use tokio::sync::Notify;
 
+use super::asking::{Asker, Prompter, Question, choices, next_question};
 use super::check::{configured, project, render_all};
 use super::{Exit, colour, fail, out, plain, say};
 use crate::args::{CommonArgs, ResumeArgs, RunArgs};
@@ -34,7 +35,11 @@ pub fn run(args: RunArgs) -> Exit {
         return super::dry_run::dry_run(&args);
     }
     match prepare(&args) {
-        Ok((engine, request)) => drive(&args.common, async move { engine.start(request).await }),
+        Ok((engine, mut request)) => {
+            let asker = Asker::of(&args.common);
+            request.attach.permissions = asker.provider();
+            drive(&args.common, &asker, async move { engine.start(request).await })
+        }
         Err(message) => fail(&message),
     }
 }
@@ -42,15 +47,19 @@ pub fn run(args: RunArgs) -> Exit {
 /// Continues a run.
 pub fn resume(args: ResumeArgs) -> Exit {
     match prepare_resume(&args) {
-        Ok((engine, request)) => drive(&args.common, async move {
-            engine.resume(request).await.map_err(|error| match error {
-                RunError::ProgramChanged { ref run, ref diff, .. } => RunError::Engine(format!(
-                    "{error}\n\n{}\nto go on with the program as it is now: prose resume {run} --accept-changes\nwhat was answered counts where the changed program asks the same in the same place",
-                    diff.trim_end()
-                )),
-                error => error,
+        Ok((engine, mut request)) => {
+            let asker = Asker::of(&args.common);
+            request.attach.permissions = asker.provider();
+            drive(&args.common, &asker, async move {
+                engine.resume(request).await.map_err(|error| match error {
+                    RunError::ProgramChanged { ref run, ref diff, .. } => RunError::Engine(format!(
+                        "{error}\n\n{}\nto go on with the program as it is now: prose resume {run} --accept-changes\nwhat was answered counts where the changed program asks the same in the same place",
+                        diff.trim_end()
+                    )),
+                    error => error,
+                })
             })
-        }),
+        }
         Err(message) => fail(&message),
     }
 }
@@ -332,22 +341,17 @@ fn inputs(common: &CommonArgs, bundle: &Bundle) -> Result<Inputs, String> {
 }
 
 /// A person can be asked only where both sides of the conversation are a terminal.
-fn attach(common: &CommonArgs) -> Attach {
-    let ask = !common.json && io::stdin().is_terminal() && io::stderr().is_terminal();
-    Attach {
-        inputs: if ask { InputMode::Ask } else { InputMode::Never },
-        permissions: common.yes.then(|| Arc::new(Yes) as Arc<dyn PermissionProvider>),
-        ..Attach::default()
-    }
+pub(super) fn asks(common: &CommonArgs) -> bool {
+    !common.json && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Grants what the program leaves to a person.
-struct Yes;
-
-#[async_trait::async_trait]
-impl PermissionProvider for Yes {
-    async fn ask(&self, _: &EffectId, _: PermissionQuestion) -> PermissionAnswer {
-        PermissionAnswer::Allow
+fn attach(common: &CommonArgs) -> Attach {
+    Attach {
+        inputs: match asks(common) {
+            true => InputMode::Ask,
+            false => InputMode::Never,
+        },
+        ..Attach::default()
     }
 }
 
@@ -383,7 +387,11 @@ impl View {
 }
 
 /// Starts, watches and ends a run.
-fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunError>>) -> Exit {
+fn drive(
+    common: &CommonArgs,
+    asker: &Asker,
+    start: impl Future<Output = Result<RunHandle, RunError>>,
+) -> Exit {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -396,7 +404,7 @@ fn drive(common: &CommonArgs, start: impl Future<Output = Result<RunHandle, RunE
         let interrupts = Arc::new(Interrupts::default());
         tokio::spawn(interrupts.clone().listen());
         match start.await {
-            Ok(handle) => watch(common, handle, &interrupts).await,
+            Ok(handle) => watch(common, asker, handle, &interrupts).await,
             Err(error) => fail(&error.to_string()),
         }
     });
@@ -433,7 +441,7 @@ impl Interrupts {
     }
 }
 
-async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrupts) -> Exit {
+async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interrupts: &Interrupts) -> Exit {
     let control = handle.control();
     let _ = interrupts.control.set(control.clone());
     let terminal = io::stderr().is_terminal();
@@ -446,7 +454,7 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
         }
         _ => View::Lines(Box::new(Lines::new(control.bundle().clone()))),
     };
-    let asks = matches!(attach(common).inputs, InputMode::Ask);
+    let asks = asks(common);
     let mut prompter = Prompter::default();
     let mut frame = tokio::time::interval(FRAME);
     let mut unwritten = false;
@@ -478,7 +486,7 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
                 None => break,
             },
             _ = frame.tick() => {
-                if asks && !prompter.waits() && let Some(question) = control.questions().into_iter().next() {
+                if asks && !prompter.waits() && let Some(question) = next_question(asker, &control) {
                     if let View::Tree(tree, screen) = &mut view {
                         let _ = screen.draw(tree);
                         let _ = screen.erase();
@@ -499,11 +507,15 @@ async fn watch(common: &CommonArgs, mut handle: RunHandle, interrupts: &Interrup
                 }
             }
             answer = prompter.answer() => match answer {
-                Some((effect, text)) => {
+                Some((Question::Input(question), text)) => {
                     // Refused only when the question was settled meanwhile, which is as good.
-                    let _ = control.answer(&effect, prose_model::Value::text(text));
+                    let _ = control.answer(&question.effect, prose_model::Value::text(text));
                 }
-                None => control.stop_asking(),
+                Some((Question::Permission(question), text)) => question.settle(&text),
+                None => {
+                    control.stop_asking();
+                    asker.stop();
+                }
             },
             () = interrupts.cancelling.notified() => {
                 if let View::Tree(_, screen) = &mut view {
@@ -672,70 +684,6 @@ fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// The choices of an input, unless its prompt names them itself.
-fn choices(input: &prose_runtime::WaitingInput) -> String {
-    if input.options.is_empty()
-        || input
-            .options
-            .iter()
-            .all(|option| input.prompt.contains(option.as_str()))
-    {
-        return String::new();
-    }
-    format!(" ({})", input.options.join(", "))
-}
-
-/// Asks one question at a time on the terminal.
-#[derive(Default)]
-struct Prompter {
-    pending: Option<(
-        prose_model::EffectId,
-        tokio::sync::oneshot::Receiver<Option<String>>,
-    )>,
-}
-
-impl Prompter {
-    fn waits(&self) -> bool {
-        self.pending.is_some()
-    }
-
-    fn ask(&mut self, question: prose_runtime::WaitingInput) {
-        let (send, receive) = tokio::sync::oneshot::channel();
-        say(&format!(
-            "? {}: {}{}\n> ",
-            question.name,
-            question.prompt.trim_end(),
-            choices(&question)
-        ));
-        // A blocking read can't be cancelled; the thread ends with the process at the latest.
-        let spawned = std::thread::Builder::new()
-            .name("prose-input".to_owned())
-            .spawn(move || {
-                let mut line = String::new();
-                let answer = match io::stdin().read_line(&mut line) {
-                    Ok(0) | Err(_) => None,
-                    Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
-                };
-                let _ = send.send(answer);
-            });
-        if spawned.is_ok() {
-            self.pending = Some((question.effect, receive));
-        }
-    }
-
-    /// The answer to the question that was asked; none when standard input has ended. Never resolves while there is
-    /// no question.
-    async fn answer(&mut self) -> Option<(prose_model::EffectId, String)> {
-        let Some((effect, receive)) = &mut self.pending else {
-            return std::future::pending().await;
-        };
-        let answer = receive.await.ok().flatten();
-        let effect = effect.clone();
-        self.pending = None;
-        answer.map(|text| (effect, text))
     }
 }
 

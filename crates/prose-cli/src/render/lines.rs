@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use prose_model::{
-    BindingRef, Bundle, ConstructKind, Decision, EffectId, End, Event, FrameKind, RunEvent, RunStatus,
-    SourceRange, Usage,
+    BindingRef, Bundle, ConstructKind, Decision, EffectId, End, Event, FrameKind, PermissionGrant, RunEvent,
+    RunStatus, SourceRange, Usage,
 };
 
 /// Turns events into lines of plain text. Keeps what a later event needs to be readable on its own.
@@ -149,6 +149,22 @@ impl Lines {
             Event::SessionTool { effect, tool, detail } => {
                 let subject = self.subjects.get(effect.as_str()).cloned().unwrap_or_default();
                 format!("tool     {tool} {} ({subject})", one_line(detail, 80))
+            }
+            Event::PermissionStarted {
+                effect,
+                permission,
+                tool,
+                detail,
+                ..
+            } => {
+                let subject = self.subjects.get(effect.as_str()).cloned().unwrap_or_default();
+                format!(
+                    "asks     {permission}: {tool} {} ({subject})",
+                    one_line(detail, 200)
+                )
+            }
+            Event::PermissionFinished { answer, attended, .. } => {
+                format!("asks     {}", grant_word(*answer, *attended))
             }
             Event::JudgeStarted { effect, text, .. } => {
                 self.subjects
@@ -341,6 +357,16 @@ pub fn status_word(status: RunStatus) -> &'static str {
         RunStatus::Waiting => "waiting for input",
         RunStatus::OutOfBudget => "out of budget",
         RunStatus::Interrupted => "interrupted",
+    }
+}
+
+/// How a session's question was settled, in words.
+fn grant_word(answer: PermissionGrant, attended: bool) -> &'static str {
+    match answer {
+        PermissionGrant::Allow => "allowed",
+        PermissionGrant::AllowSession => "allowed for this session",
+        PermissionGrant::Deny if attended => "refused",
+        PermissionGrant::Deny => "refused: there is nobody to ask",
     }
 }
 

@@ -145,6 +145,27 @@ impl Tree {
                     item.note = format!("{tool} {}", one_line(detail, 50));
                 }
             }
+            Event::PermissionStarted {
+                effect,
+                permission,
+                detail,
+                ..
+            } => {
+                if let Some(item) = self.item(effect.as_str())
+                    && item.state == State::Running
+                {
+                    item.state = State::Asking;
+                    item.note = format!("asks for {permission}: {}", one_line(detail, 60));
+                }
+            }
+            Event::PermissionFinished { effect, .. } => {
+                if let Some(item) = self.item(effect.as_str())
+                    && item.state == State::Asking
+                {
+                    item.state = State::Running;
+                    item.note = String::new();
+                }
+            }
             Event::SessionText { effect, text } => {
                 if let Some(item) = self.item(effect.as_str()) {
                     let tail = one_line(text, 60);

@@ -444,6 +444,8 @@ impl<'a> Builder<'a> {
             | Event::SessionSpawned { .. }
             | Event::SessionText { .. }
             | Event::SessionTool { .. }
+            | Event::PermissionStarted { .. }
+            | Event::PermissionFinished { .. }
             | Event::SessionUsage { .. }
             | Event::Narration { .. }
             | Event::Notice { .. }

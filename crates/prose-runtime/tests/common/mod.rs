@@ -169,6 +169,7 @@ pub fn assert_complete(events: &[Arc<RunEvent>]) {
             "construct" => json["construct"].to_string(),
             "part" => format!("{}/{}", json["construct"], json["index"]),
             "run" => String::new(),
+            "permission" => json["question"].to_string(),
             _ => json["effect"].to_string(),
         };
         let count = open.entry(format!("{what} {key}")).or_default();

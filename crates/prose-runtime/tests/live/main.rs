@@ -229,7 +229,12 @@ async fn a_silent_session_times_out_and_one_that_asks_does_not() {
 async fn without_anybody_to_ask_a_permission_is_refused_and_said() {
     let (result, events) = run("output a = session \"ask\"\n", &Scripted::new(Delivery::Plain)).await;
     assert_eq!(outputs(&result)["a"], "Deny");
-    assert_eq!(notices(&events), ["refused: bash rm -r build"]);
+    assert_eq!(
+        notices(&events),
+        [
+            "refused: bash rm -r build (there is nobody to ask; a rule under `permissions:` permits it, and so does `--yes`)"
+        ]
+    );
 }
 
 #[tokio::test]
