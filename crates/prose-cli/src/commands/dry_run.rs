@@ -148,7 +148,10 @@ fn has_own_tools(prepared: &Prepared, backend: &str) -> bool {
 
 /// What counts where a session has no rule of its own, and who keeps the rules.
 fn permissions(text: &mut String, prepared: &Prepared, backend: Option<&str>, paint: &Paint) {
-    text.push_str(&format!("\n{}\n", paint.bold("Permissions where a session says nothing")));
+    text.push_str(&format!(
+        "\n{}\n",
+        paint.bold("Permissions where a session says nothing")
+    ));
     for default in vocabulary::PERMISSION_DEFAULTS {
         let name = paint.dim(&format!("{:<8}", default.word));
         text.push_str(&format!("  {name}  {}\n", default.doc));
@@ -156,7 +159,8 @@ fn permissions(text: &mut String, prepared: &Prepared, backend: Option<&str>, pa
     let never = vocabulary::PERMISSION_NEVER.replace('`', "");
     text.push_str(&format!("  {}  {never}\n", paint.dim("never   ")));
     if let Some(name) = backend.filter(|name| has_own_tools(prepared, name)) {
-        let note = format!("{name} uses tools of its own: it is told these rules, and its own settings count, too");
+        let note =
+            format!("{name} uses tools of its own: it is told these rules, and its own settings count, too");
         text.push_str(&format!("  {}  {}\n", paint.dim("by      "), plain(&note)));
     }
 }
