@@ -457,7 +457,10 @@ pub(crate) fn permissions(agent: Option<&ast::AgentDef>, own: &[ast::Property]) 
             .unwrap_or_else(|| format!("{} (default)", default.doc));
         lines.push(format!("- `{key}`: {said}"));
     }
-    lines.push(format!("\nNever: {}.", vocabulary::PERMISSION_NEVER));
+    // Said once: where a session has rules besides its agent's, it was told with the agent.
+    if own.is_empty() || agent.is_none() {
+        lines.push(format!("\nNever: {}.", vocabulary::PERMISSION_NEVER));
+    }
     Some(Part::Words(lines.join("\n")))
 }
 

@@ -530,15 +530,88 @@ mod tests {
         );
         check(
             "agent $0a:\n  permissions:\n    read: [\"*.md\"]\n    bash: deny\n",
-            expect![[""]],
+            expect![[r#"
+                [a]
+                ```prose
+                agent a:
+                  permissions:
+                    read: ["*.md"]
+                    bash: deny
+                ```
+
+                Permissions:
+
+                - `read`: `["*.md"]` (agent)
+                - `write`: files of the workspace (default)
+                - `execute`: a person is asked (default)
+                - `bash`: `deny` (agent)
+                - `network`: a person is asked about each host (default)
+
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+            "#]],
         );
         check(
             "agent a:\n  permissions:\n    read: [\"*.md\"]\n    bash: deny\nsession: $0a\n  permissions:\n    bash: allow\n",
-            expect![[""]],
+            expect![[r#"
+                [a]
+                ```prose
+                agent a:
+                  permissions:
+                    read: ["*.md"]
+                    bash: deny
+                ```
+
+                Permissions:
+
+                - `read`: `["*.md"]` (agent)
+                - `write`: files of the workspace (default)
+                - `execute`: a person is asked (default)
+                - `bash`: `deny` (agent)
+                - `network`: a person is asked about each host (default)
+
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+
+                In this session:
+
+                ```prose
+                permissions: …  # session
+                ```
+
+                Permissions:
+
+                - `read`: `["*.md"]` (agent)
+                - `write`: files of the workspace (default)
+                - `execute`: a person is asked (default)
+                - `bash`: `allow` (session)
+                - `network`: a person is asked about each host (default)
+
+                **P262** (warning): Session with nothing to say
+
+                Neither the session nor its agent has a prompt.
+
+                `prose explain P262` tells more.
+            "#]],
         );
         check(
             "$0session \"x\"\n  permissions:\n    network: deny\n",
-            expect![[""]],
+            expect![[r#"
+                [session]
+                ```prose
+                session "TASK"  ·  session: AGENT
+                ```
+
+                Runs one agent session on a task. Its value is what the session wrote. With `session: AGENT` the agent's properties are the defaults; a persistent agent starts with empty memory.
+
+                Permissions:
+
+                - `read`: files of the workspace (default)
+                - `write`: files of the workspace (default)
+                - `execute`: a person is asked (default)
+                - `bash`: a person is asked about each command (default)
+                - `network`: `deny` (session)
+
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+            "#]],
         );
         check(
             "agent a:\n  permissions:\n    ba$0sh: deny\n",
