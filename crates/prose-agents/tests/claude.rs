@@ -415,7 +415,7 @@ printf x > "$S/binding.md"; done_with ok"#
         deny /etc/passwd is outside of the workspace
         deny ../claude is outside of the workspace
         deny `read` is not permitted here: 
-        deny `read` is not permitted here: src
+        allow permitted by the program
         deny a pattern is relative to `path` and does not climb out of it
         deny a pattern is relative to `path` and does not climb out of it
         allow permitted by the program

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::policy::{Access, Gate, Policy, shown};
+use crate::policy::{Access, Decision, Denial, Gate, Policy, shown};
 
 /// Permission key → the tools that need it.
 const TOOLS: &[(&str, &[&str])] = &[
@@ -41,13 +41,23 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
     let needed = |key: &str| text(key).ok_or_else(|| format!("`{tool}` needs `{key}`"));
     let access = match tool {
         "Read" => Access::Read(Path::new(needed("file_path")?)),
-        "Grep" => Access::Read(text("path").map_or(dir, Path::new)),
+        "Grep" => {
+            let folder = text("path").map_or(dir, Path::new);
+            if holds_only_readable(gate.policy(), folder) {
+                return Ok(());
+            }
+            Access::Read(folder)
+        }
         "Glob" => {
             let pattern = needed("pattern")?;
             if climbs(pattern) {
                 return Err("a pattern is relative to `path` and does not climb out of it".to_owned());
             }
-            Access::Read(text("path").map_or(dir, Path::new))
+            let folder = text("path").map_or(dir, Path::new);
+            if holds_only_readable(gate.policy(), folder) {
+                return Ok(());
+            }
+            Access::Read(folder)
         }
         "Write" | "Edit" => Access::Write(Path::new(needed("file_path")?)),
         "NotebookEdit" => Access::Write(Path::new(needed("notebook_path")?)),
@@ -70,6 +80,20 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
         _ => return Err(refused()),
     };
     gate.pass(tool, access).await.map_err(|why| why.to_string())
+}
+
+/// Whether the rules permit to read whatever may be in a folder, though not the folder by its own name, as `src/**` does
+/// for `src`. It is told by names that only a pattern for all of them matches.
+fn holds_only_readable(policy: &Policy, folder: &Path) -> bool {
+    let ruled_out = matches!(
+        policy.decide(Access::Read(folder)),
+        Decision::Deny(Denial::Rule { .. })
+    );
+    let probes = ["a", "Z~.md", "0", ".h", "é/b.txt", "q/.w/x_-1"];
+    ruled_out
+        && probes
+            .iter()
+            .all(|probe| policy.decide(Access::Read(&folder.join(probe))) == Decision::Allow)
 }
 
 /// Whether a file pattern leads elsewhere than below the folder that it is looked for in.
