@@ -3,5 +3,6 @@
 
 mod client;
 mod faults;
+mod files;
 mod rules;
 mod shapes;

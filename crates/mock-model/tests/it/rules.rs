@@ -157,3 +157,24 @@ fn the_log_file_has_a_line_for_each_request() {
     assert_eq!(lines[0]["api"], "chat");
     assert_eq!(lines[1]["body"]["messages"][0]["content"], "Hello.");
 }
+
+#[test]
+fn what_harnesses_add_is_not_the_users_text() {
+    let mock = mock(Script::always(Answer::text("${user} | ${result}")));
+    let body = json!({
+        "model": "m", "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "system", "content": "There are skills."},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "a", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "done"}]},
+                {"type": "text", "text": "<system-reminder>Be quick.</system-reminder>"},
+            ]},
+            {"role": "user", "content": "<system-reminder>Be quick.</system-reminder>"},
+        ],
+    });
+    let answer: Value = serde_json::from_str(&anthropic(&mock, &body).body).unwrap();
+    assert_eq!(answer["content"][0]["text"], "Go. | done");
+    assert_eq!(mock.requests()[0].turn, 1);
+}
