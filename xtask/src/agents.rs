@@ -40,6 +40,8 @@ pub enum Agent {
     GeminiAcp,
     /// OpenCode by the Agent Client Protocol
     OpencodeAcp,
+    /// A run on a real model of 135 million parameters on this machine, by name only: it says nothing sensible
+    LocalModel,
 }
 
 /// A package of the registry that has an agent in it.
@@ -92,15 +94,17 @@ const CODEX_ACP: Package = Package {
 };
 
 impl Agent {
-    fn package(self) -> &'static Package {
-        match self {
+    fn package(self) -> Option<&'static Package> {
+        let package = match self {
             Agent::Claude => &CLAUDE,
             Agent::Codex => &CODEX,
             Agent::Gemini | Agent::GeminiAcp => &GEMINI,
             Agent::Opencode | Agent::OpencodeAcp => &OPENCODE,
             Agent::ClaudeAcp => &CLAUDE_ACP,
             Agent::CodexAcp => &CODEX_ACP,
-        }
+            Agent::LocalModel => return None,
+        };
+        Some(package)
     }
 
     fn name(self) -> String {
@@ -113,7 +117,9 @@ impl Agent {
 
 pub fn run(options: Options) -> Result<ExitCode> {
     let chosen = if options.only.is_empty() {
-        Agent::value_variants().to_vec()
+        let mut agents = Agent::value_variants().to_vec();
+        agents.retain(|agent| *agent != Agent::LocalModel);
+        agents
     } else {
         options.only
     };
@@ -133,7 +139,10 @@ pub fn add_steps(session: &mut Session, agents: &[Agent]) {
     let Some(variables) = session.prepare("bring the agents", || variables(agents)) else {
         return;
     };
-    let build = ["build", "--package", "prose-tests", "--bin", "agents"];
+    let mut build = vec!["build", "--package", "prose-tests", "--bin", "agents"];
+    if agents.contains(&Agent::LocalModel) {
+        build.extend(["--package", "prose-cli", "--bin", "prose"]);
+    }
     if !session.step(
         "build the agents' tests",
         Kind::Check,
@@ -154,11 +163,12 @@ pub fn add_steps(session: &mut Session, agents: &[Agent]) {
 /// Brings the given agents. The variables that tell where they are.
 fn variables(agents: &[Agent]) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut all = vec![("PROSE_NODE", provision::node()?)];
-    for package in agents.iter().map(|agent| agent.package()) {
+    for package in agents.iter().filter_map(|agent| agent.package()) {
         if all.iter().all(|(variable, _)| *variable != package.variable) {
             let folder = provision::npm_locked(
                 &places::root().join("tests/agents").join(package.folder),
                 &format!("agent-{}", package.folder),
+                &[],
                 package.script,
             )?;
             all.push((
@@ -166,6 +176,18 @@ fn variables(agents: &[Agent]) -> Result<Vec<(&'static str, PathBuf)>> {
                 folder.join("node_modules/.bin").join(package.program),
             ));
         }
+    }
+    if agents.contains(&Agent::LocalModel) {
+        let packages = provision::npm_locked(
+            &places::root().join("tests/agents/local-model"),
+            "agent-local-model",
+            // They are for graphics cards, and large.
+            &["--omit=optional"],
+            None,
+        )?;
+        all.push(("PROSE_LOCAL_MODEL_PACKAGES", packages));
+        all.push(("PROSE_LOCAL_MODEL", provision::local_model()?));
+        all.push(("PROSE_BIN", places::binary("prose")?));
     }
     Ok(all)
 }

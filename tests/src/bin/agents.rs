@@ -6,11 +6,17 @@ use std::process::ExitCode;
 #[cfg(unix)]
 fn main() -> ExitCode {
     use libtest_mimic::{Arguments, Trial};
-    use prose_tests::agents::{Agent, cases};
+    use prose_tests::agents::{Agent, cases, local};
 
     let names: Vec<String> = std::env::args().skip(1).collect();
     let mut trials = Vec::new();
     for name in &names {
+        if name == "local-model" {
+            trials.push(Trial::test("local-model::run", || {
+                local::run().map_err(Into::into)
+            }));
+            continue;
+        }
         let Some(agent) = Agent::ALL.into_iter().find(|agent| agent.name() == name) else {
             eprintln!("there is no agent {name}");
             return ExitCode::from(2);
