@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 
 /// One backend as configuration has it: `[backends.NAME]`, with the model names that count for it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BackendSpec {
     /// The name by which it is asked for.
     pub name: String,
@@ -24,6 +25,32 @@ pub struct BackendSpec {
     pub api_key_env: Option<String>,
     /// A program's model name → the backend's id for it, `[models.NAME]` before `[models]`.
     pub models: IndexMap<String, String>,
+    /// How long it is waited for; none: the kind's own.
+    pub waits: Waits,
+    /// What models cost, by the backend's id; what is not here costs what the kind knows, if it does.
+    pub prices: IndexMap<String, Price>,
+}
+
+/// How long a service is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// Until there is a connection.
+    pub connect: Option<Duration>,
+    /// From a request to the first piece of an answer.
+    pub first_token: Option<Duration>,
+    /// Between two pieces of an answer.
+    pub idle: Option<Duration>,
+}
+
+/// What a model costs, in US dollars a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Price {
+    /// Tokens that it reads.
+    pub input: f64,
+    /// Tokens that it writes.
+    pub output: f64,
+    /// Tokens that it reads from its cache; none: as `input`.
+    pub cached_input: Option<f64>,
 }
 
 /// Every backend that is configured, and the variables that backends read.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
+use prose_model::backend::{BackendCatalog, BackendSpec, Price, Variables, Waits};
 use prose_model::codes::Severity;
 
 use crate::env::Environment;
@@ -61,7 +61,7 @@ pub struct Models {
 }
 
 /// `[backends.NAME]`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BackendConfig {
     /// What it is; the table's name where absent, if that is a kind.
     pub kind: BackendKind,
@@ -73,6 +73,10 @@ pub struct BackendConfig {
     pub base_url: Option<String>,
     /// The variable that holds the key, in `.prose/.env` or the environment.
     pub api_key_env: Option<String>,
+    /// `connect_timeout`, `first_token_timeout`, `idle_timeout`: how long a service is waited for.
+    pub waits: Waits,
+    /// `[backends.NAME.prices]`: what models cost, by the backend's id.
+    pub prices: IndexMap<String, Price>,
 }
 
 /// `[imports]`
@@ -293,6 +297,8 @@ impl Config {
                 base_url: backend.base_url.clone(),
                 api_key_env: backend.api_key_env.clone(),
                 models,
+                waits: backend.waits,
+                prices: backend.prices.clone(),
             };
             (name.clone(), spec)
         };
@@ -447,6 +453,10 @@ api_key_env = "KEY"
 
 [backends.openai]
 base_url = "http://localhost:1234/v1"
+first_token_timeout = "20m"
+[backends.openai.prices."my-model"]
+input = 1
+output = 2.5
 
 [lint]
 L401 = "warning"
@@ -489,6 +499,11 @@ frozen = true
             Some(["--acp".to_owned()].as_slice())
         );
         assert_eq!(config.backends["openai"].kind, BackendKind::OpenAi);
+        let openai = catalog.spec("openai");
+        assert_eq!(openai.waits.first_token, Some(Duration::from_secs(1200)));
+        assert_eq!(openai.waits.idle, None);
+        let price = openai.prices["my-model"];
+        assert_eq!((price.input, price.output, price.cached_input), (1.0, 2.5, None));
         assert_eq!(config.severity("L401", Severity::Hint), Some(Severity::Warning));
         assert_eq!(config.severity("W007", Severity::Hint), None);
         assert_eq!(config.severity("E001", Severity::Error), Some(Severity::Error));
@@ -589,6 +604,14 @@ frozen = true
             "prose.toml:2: `run.budget_usd` must be a number of US dollars from 0 on, not nan",
         );
         check("run = 1", "prose.toml:1: `run` must be a table, not 1");
+        check(
+            "[backends.openai]\nidle_timeout = 5",
+            "prose.toml:2: `backends.openai.idle_timeout` must be a length of time such as \"90s\" or \"10m\", not 5",
+        );
+        check(
+            "[backends.openai.prices.m]\ninput = 1",
+            "prose.toml:1: `backends.openai.prices.m.output` must be a number of US dollars from 0 on, not left out",
+        );
         check(
             "[backends.x]\n",
             "prose.toml:1: `backends.x.kind` must be one of \"claude\", \"acp\", \"anthropic\", \"openai\", \"openclaw\", \"simulate\", \"replay\", not left out",

@@ -199,10 +199,23 @@ impl Reader {
                 Ok(Flow::Life)
             }
             Event::ContentBlockStart { index, content_block } => {
+                // Some gateways send a block whole at its start.
+                let text = match content_block["type"].as_str() {
+                    Some("text") => content_block["text"].as_str().unwrap_or_default().to_owned(),
+                    Some("tool_use") => content_block["input"]
+                        .as_object()
+                        .filter(|input| !input.is_empty())
+                        .map(|_| content_block["input"].to_string())
+                        .unwrap_or_default(),
+                    _ => String::new(),
+                };
+                if content_block["type"] == "text" && !text.is_empty() {
+                    on_text(&text);
+                }
                 self.blocks.push(Block {
                     index,
                     start: content_block,
-                    text: String::new(),
+                    text,
                     signature: String::new(),
                 });
                 Ok(Flow::Content)
@@ -294,5 +307,52 @@ impl Reader {
             other => Stop::Other(other.unwrap_or_default().to_owned()),
         };
         turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(events: &[Value]) -> (Turn, String) {
+        let mut reader = Reader::default();
+        let mut shown = String::new();
+        for event in events {
+            let flow = reader.event(&event.to_string(), &mut |text| shown.push_str(text));
+            assert!(flow.is_ok(), "{event} {flow:?}");
+        }
+        (reader.turn(), shown)
+    }
+
+    #[test]
+    fn what_was_thought_goes_back_as_it_came_and_what_is_new_is_no_error() {
+        let (turn, shown) = read(&[
+            json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 3}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm"}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s1"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "newer", "data": 1}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "newer_delta", "data": 2}}),
+            json!({"type": "newer_event"}),
+            json!({"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "Whole"}}),
+            json!({"type": "content_block_start", "index": 3, "content_block": {"type": "tool_use", "id": "t", "name": "read", "input": {"path": "a"}}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+            json!({"type": "message_stop"}),
+        ]);
+        assert_eq!(
+            (turn.text.as_str(), shown.as_str(), turn.stop),
+            ("Whole", "Whole", Stop::End)
+        );
+        assert_eq!(turn.calls[0].input, Ok(json!({"path": "a"})));
+        assert_eq!(
+            turn.blocks,
+            [
+                json!({"type": "thinking", "thinking": "Hm", "signature": "s1"}),
+                json!({"type": "newer", "data": 1}),
+                json!({"type": "text", "text": "Whole"}),
+                json!({"type": "tool_use", "id": "t", "name": "read", "input": {"path": "a"}}),
+            ]
+        );
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use eventsource_stream::{EventStreamError, Eventsource as _};
 use futures::{Stream, StreamExt as _};
+use prose_model::backend::Waits;
 use prose_model::{ErrorKind, Failure};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
@@ -61,6 +62,19 @@ impl Default for Limits {
             backoff: Duration::from_millis(500),
             longest_wait: Duration::from_secs(60),
             rounds: 100,
+        }
+    }
+}
+
+impl Limits {
+    /// With what configuration says.
+    #[must_use]
+    pub(crate) fn with(self, waits: &Waits) -> Limits {
+        Limits {
+            connect: waits.connect.unwrap_or(self.connect),
+            first_token: waits.first_token.unwrap_or(self.first_token),
+            idle: waits.idle.unwrap_or(self.idle),
+            ..self
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     CancelToken, Capabilities, Delivery, Judge, Policy, Secret, SessionBackend, SessionReply, SessionSpawn,
 };
 use client::{Client, Service};
-use models::Meaning;
+use models::{Meaning, Price};
 use wire::{Ask, Form, Message, Stop, Tokens, Wire};
 
 pub use client::Limits;
@@ -41,6 +41,7 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     client: Client,
     models: IndexMap<String, String>,
+    prices: IndexMap<String, prose_model::backend::Price>,
     /// The models that the server has, asked for once and only where no other way tells which to use.
     served: OnceCell<Vec<String>>,
 }
@@ -52,6 +53,7 @@ impl Api {
             client,
             models,
             served,
+            ..
         } = &*self.0;
         let name = match models::meaning(client.wire, client.own, models, name) {
             Meaning::Id(id) => return Ok(id),
@@ -80,13 +82,19 @@ impl Api {
         }
     }
 
+    /// What configuration says that a model costs, else its list price.
+    fn price(&self, model: &str) -> Option<Price> {
+        let configured = self.0.prices.get(model).map(Price::from);
+        configured.or_else(|| models::price(model))
+    }
+
     /// Puts a question, without a limit on the time.
     async fn answer(&self, question: &Question) -> Result<Answer, Failure> {
         let client = &self.0.client;
         // `judge` is a name of our own: a program can't mean it.
         let name = self.0.models.contains_key("judge").then_some("judge");
         let model = self.model(name).await?;
-        let price = models::price(&model);
+        let price = self.price(&model);
         let messages = [Message::User(question.user.clone())];
         let most = MOST_JUDGEMENT.min(models::most_tokens(&model));
         let ask = Ask {
@@ -144,7 +152,7 @@ impl SessionBackend for Api {
             let model = self.model(spawn.request.model.as_deref()).await?;
             spawn.sink.started(None, Some(model.clone())).await?;
             let tools = Toolbox::new(&spawn, Policy::for_session(&spawn));
-            session::run(&self.0.client, &spawn, &model, &tools).await
+            session::run(&self.0.client, &spawn, (&model, self.price(&model)), &tools).await
         };
         tokio::select! {
             result = work => result,
@@ -230,7 +238,7 @@ impl BackendFactory for AnthropicFactory {
             base: base.to_owned(),
             key: key.map(Secret::new),
             key_name: key_name.to_owned(),
-            limits: self.limits,
+            limits: self.limits.with(&spec.waits),
         };
         backend(service, spec).map_err(|reason| self.unusable(spec, reason))
     }
@@ -285,7 +293,7 @@ impl BackendFactory for OpenAiFactory {
             base,
             key: key.map(Secret::new),
             key_name: key_name.to_owned(),
-            limits: self.limits,
+            limits: self.limits.with(&spec.waits),
         };
         backend(service, spec).map_err(|reason| self.unusable(spec, reason))
     }
@@ -308,6 +316,7 @@ fn backend(service: Service, spec: &prose_model::backend::BackendSpec) -> Result
     let api = Api(Arc::new(Inner {
         client: Client::new(service)?,
         models: spec.models.clone(),
+        prices: spec.prices.clone(),
         served: OnceCell::new(),
     }));
     let judge: Arc<dyn Judge> = Arc::new(ModelJudge::new(api.clone()));

@@ -4,6 +4,7 @@
 //! that is not in the table has no price, so that its runs show tokens only.
 
 use indexmap::IndexMap;
+use prose_model::backend::Price as Configured;
 
 use super::wire::{Tokens, Wire};
 
@@ -27,8 +28,21 @@ pub(crate) struct Price {
     cache_write: f64,
 }
 
+impl From<&Configured> for Price {
+    fn from(price: &Configured) -> Price {
+        Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cached_input.unwrap_or(price.input),
+            cache_write: price.input,
+        }
+    }
+}
+
 /// Most tokens of an answer that is asked for, where the model is not known.
 const MOST_UNKNOWN: u64 = 8_192;
+/// The same where it is one of Claude that is newer than the table: all since version 4 can have as many.
+const MOST_NEWER: u64 = 32_000;
 
 /// Family, input, output, cached input; most tokens of an answer that is asked for.
 const FAMILIES: &[(&str, f64, f64, f64, u64)] = &[
@@ -127,7 +141,10 @@ pub(crate) fn price(id: &str) -> Option<Price> {
 
 /// The most tokens that an answer of that model may have.
 pub(crate) fn most_tokens(id: &str) -> u64 {
-    family(id).map_or(MOST_UNKNOWN, |(.., most)| *most)
+    let claude = id.strip_prefix("claude-");
+    let newer = claude.is_some_and(|rest| !rest.starts_with(['1', '2', '3']) && !rest.starts_with("instant"));
+    let unknown = if newer { MOST_NEWER } else { MOST_UNKNOWN };
+    family(id).map_or(unknown, |(.., most)| *most)
 }
 
 impl Price {
@@ -142,7 +159,8 @@ impl Price {
 
     /// How many tokens of an answer so many dollars pay for.
     pub(crate) fn affords(&self, dollars: f64) -> u64 {
-        (dollars / self.output * 1e6).max(0.0) as u64
+        // What costs nothing can be had without end; too little money is none.
+        (dollars.max(0.0) / self.output * 1e6) as u64
     }
 }
 
@@ -193,6 +211,18 @@ mod tests {
         ] {
             assert_eq!(of(unknown), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_newer_model_is_not_cut_short() {
+        let most = [
+            "claude-opus-9",
+            "claude-3-opus-20240229",
+            "claude-3-6-x",
+            "qwen3:8b",
+        ]
+        .map(most_tokens);
+        assert_eq!(most, [32_000, 4_096, 8_192, 8_192]);
     }
 
     #[test]

@@ -306,3 +306,81 @@ impl Reader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(chunks: &[Value]) -> Turn {
+        let mut reader = Reader::default();
+        for chunk in chunks {
+            let flow = reader.event(&chunk.to_string(), &mut |_| ());
+            assert!(flow.is_ok(), "{chunk} {flow:?}");
+        }
+        reader.turn()
+    }
+
+    fn calls(calls: Value) -> Value {
+        json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]})
+    }
+
+    fn end(reason: &str) -> Value {
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    }
+
+    #[test]
+    fn calls_are_read_in_the_ways_of_different_servers() {
+        let wanted = |id: &str, name: &str, path: &str| Call {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            input: Ok(json!({"path": path})),
+        };
+        // In pieces, two at once.
+        let official = turn(&[
+            calls(json!([{"index": 0, "id": "a", "function": {"name": "read", "arguments": ""}}])),
+            calls(json!([{"index": 0, "function": {"arguments": "{\"path\""}}])),
+            calls(
+                json!([{"index": 1, "id": "b", "function": {"name": "list", "arguments": "{\"path\":\"y\"}"}}]),
+            ),
+            calls(json!([{"index": 0, "function": {"arguments": ":\"x\"}"}}])),
+            end("tool_calls"),
+        ]);
+        assert_eq!(
+            official.calls,
+            [wanted("a", "read", "x"), wanted("b", "list", "y")]
+        );
+        // Whole, without index and ids, the arguments an object; the end is like any other.
+        let whole = turn(&[
+            calls(json!([
+                {"function": {"name": "read", "arguments": {"path": "x"}}},
+                {"function": {"name": "list", "arguments": {"path": "y"}}},
+            ])),
+            end("stop"),
+        ]);
+        assert_eq!(
+            whole.calls,
+            [wanted("call_0", "read", "x"), wanted("call_1", "list", "y")]
+        );
+        assert_eq!(whole.stop, Stop::End);
+        // The name with every piece.
+        let repeated = turn(&[
+            calls(json!([{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{\"path\":"}}])),
+            calls(json!([{"index": 0, "id": "a", "function": {"name": "read", "arguments": "\"x\"}"}}])),
+            end("tool_calls"),
+        ]);
+        assert_eq!(repeated.calls, [wanted("a", "read", "x")]);
+        // No JSON is said to the model, not guessed.
+        let broken = turn(&[
+            calls(json!([{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{path"}}])),
+            end("stop"),
+        ]);
+        assert_eq!(broken.calls[0].input, Err("{path".to_owned()));
+    }
+
+    #[test]
+    fn an_end_without_a_reason_is_none() {
+        let mut reader = Reader::default();
+        assert!(reader.event("[DONE]", &mut |_| ()).is_err());
+        assert!(!reader.may_end());
+    }
+}

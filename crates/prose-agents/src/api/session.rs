@@ -35,14 +35,14 @@ struct Session<'a> {
 pub(crate) async fn run(
     client: &Client,
     spawn: &SessionSpawn,
-    model: &str,
+    (model, price): (&str, Option<Price>),
     tools: &Toolbox,
 ) -> Result<SessionReply, Failure> {
     let specs = tools.specs();
     let mut session = Session {
         client,
         model,
-        price: models::price(model),
+        price,
         system: system(spawn, &specs),
         messages: vec![Message::User(spawn.prompt.user.clone())],
         tools,

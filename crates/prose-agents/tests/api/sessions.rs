@@ -130,6 +130,24 @@ async fn known_models_have_a_price_and_a_cache_its_own() {
 }
 
 #[tokio::test]
+async fn a_price_that_is_configured_counts_before_the_list() {
+    for kind in KINDS {
+        let answer = Answer::text("ok").tokens(1_000_000, 1_000_000);
+        let mock = MockModel::start(Script::always(answer)).await.unwrap();
+        let mut spec = spec(kind, &mock);
+        let price = prose_model::backend::Price {
+            input: 1.0,
+            output: 2.0,
+            cached_input: None,
+        };
+        spec.prices.insert("model-s".to_owned(), price);
+        let backend = create(&spec, &variables(), limits()).unwrap();
+        let reply = run(&backend, "x").await.0.unwrap();
+        assert_eq!(reply.usage.cost_usd, Some(3.0), "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn a_tool_that_is_not_there_is_said_to_the_model_and_usage_adds_up() {
     for kind in KINDS {
         let script = Script::new().rule(

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::Duration;
 
 use indexmap::IndexMap;
+use prose_model::backend::{Price, Waits};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -67,15 +69,9 @@ impl Reader<'_> {
                     self.config.run.max_parallel =
                         Some(number.ok_or_else(|| self.bad("run.max_parallel", value, MAX_PARALLEL))?);
                 }
-                "timeout" => {
-                    let timeout = value.get_ref().as_str().and_then(parse_duration);
-                    self.config.run.timeout =
-                        Some(timeout.ok_or_else(|| self.bad("run.timeout", value, DURATION))?);
-                }
+                "timeout" => self.config.run.timeout = Some(self.duration("run.timeout", value)?),
                 "idle_timeout" => {
-                    let timeout = value.get_ref().as_str().and_then(parse_duration);
-                    self.config.run.idle_timeout =
-                        Some(timeout.ok_or_else(|| self.bad("run.idle_timeout", value, DURATION))?);
+                    self.config.run.idle_timeout = Some(self.duration("run.idle_timeout", value)?);
                 }
                 "budget_tokens" => {
                     let number = match value.get_ref() {
@@ -86,14 +82,7 @@ impl Reader<'_> {
                         Some(number.ok_or_else(|| self.bad("run.budget_tokens", value, TOKENS))?);
                 }
                 "budget_usd" => {
-                    let number: Option<f64> = match value.get_ref() {
-                        DeValue::Integer(number) => number.as_str().parse().ok(),
-                        DeValue::Float(number) => number.as_str().parse().ok(),
-                        _ => None,
-                    };
-                    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-                    self.config.run.budget_usd =
-                        Some(number.ok_or_else(|| self.bad("run.budget_usd", value, BUDGET))?);
+                    self.config.run.budget_usd = Some(self.dollars("run.budget_usd", value)?);
                 }
                 _ => self.unknown("run.", key),
             }
@@ -140,6 +129,8 @@ impl Reader<'_> {
             args: None,
             base_url: None,
             api_key_env: None,
+            waits: Waits::default(),
+            prices: IndexMap::new(),
         };
         let mut forbidden = Vec::new();
         for (key, value) in entries(self.table(&path, value)?) {
@@ -151,6 +142,15 @@ impl Reader<'_> {
                 "args" => backend.args = Some(self.strings(&path, value)?),
                 "base_url" => backend.base_url = Some(self.string(&path, value, TEXT)?),
                 "api_key_env" => backend.api_key_env = Some(self.string(&path, value, TEXT)?),
+                "connect_timeout" => backend.waits.connect = Some(self.duration(&path, value)?),
+                "first_token_timeout" => backend.waits.first_token = Some(self.duration(&path, value)?),
+                "idle_timeout" => backend.waits.idle = Some(self.duration(&path, value)?),
+                "prices" => {
+                    for (key, value) in entries(self.table(&path, value)?) {
+                        let price = self.price(&format!("{path}.{}", key.get_ref()), key, value)?;
+                        backend.prices.insert(key.get_ref().as_ref().to_owned(), price);
+                    }
+                }
                 _ => self.unknown(&format!("backends.{name}."), key),
             }
             if matches!(field, "command" | "args" | "base_url") {
@@ -175,6 +175,35 @@ impl Reader<'_> {
         })?;
         self.config.backends.insert(name.to_owned(), backend);
         Ok(())
+    }
+
+    fn price(&mut self, path: &str, key: &Key<'_>, value: &Value<'_>) -> Result<Price, ConfigError> {
+        let (mut input, mut output, mut cached_input) = (None, None, None);
+        for (key, value) in entries(self.table(path, value)?) {
+            let field = key.get_ref().as_ref();
+            let place = match field {
+                "input" => &mut input,
+                "output" => &mut output,
+                "cached_input" => &mut cached_input,
+                _ => {
+                    self.unknown(&format!("{path}."), key);
+                    continue;
+                }
+            };
+            *place = Some(self.dollars(&format!("{path}.{field}"), value)?);
+        }
+        let missing = |field: &str| ConfigError::Value {
+            path: self.path.to_owned(),
+            line: self.line(key.span().start),
+            key: format!("{path}.{field}"),
+            expected: BUDGET.to_owned(),
+            found: "left out".to_owned(),
+        };
+        Ok(Price {
+            input: input.ok_or_else(|| missing("input"))?,
+            output: output.ok_or_else(|| missing("output"))?,
+            cached_input,
+        })
     }
 
     fn lint(&mut self, value: &Value<'_>) -> Result<(), ConfigError> {
@@ -219,6 +248,22 @@ impl Reader<'_> {
             .as_str()
             .map(ToOwned::to_owned)
             .ok_or_else(|| self.bad(key, value, expected))
+    }
+
+    fn duration(&self, key: &str, value: &Value<'_>) -> Result<Duration, ConfigError> {
+        let duration = value.get_ref().as_str().and_then(parse_duration);
+        duration.ok_or_else(|| self.bad(key, value, DURATION))
+    }
+
+    fn dollars(&self, key: &str, value: &Value<'_>) -> Result<f64, ConfigError> {
+        let number: Option<f64> = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        number
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| self.bad(key, value, BUDGET))
     }
 
     fn strings(&self, key: &str, value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
