@@ -61,3 +61,23 @@ fn events_that_can_not_be_written_stop_the_run_and_it_says_why() {
         "{ran:?}"
     );
 }
+
+/// A link to a device without an end, a pipe that nobody writes to.
+#[test]
+fn runs_whose_journal_is_no_file_are_listed_as_unreadable() {
+    let dir = workspace(&[("a.prose", "session \"go\"\n")]);
+    prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "-q"]);
+    let journal = prose_tests::only_run(dir.path()).join("journal.jsonl");
+    std::fs::remove_file(&journal).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &journal).unwrap();
+    let listed = prose(dir.path(), &["runs"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(listed.stdout.contains("unreadable"), "{listed:?}");
+    for command in [&["resume", "last"][..], &["runs", "show", "last"]] {
+        let ran = prose(dir.path(), command);
+        assert!(
+            format!("{}{}", ran.stdout, ran.stderr).contains("no regular file"),
+            "{ran:?}"
+        );
+    }
+}

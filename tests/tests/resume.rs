@@ -152,8 +152,15 @@ fn a_torn_last_record_is_cut_and_damage_before_it_is_reported() {
     let mut bytes = std::fs::read(&journal).unwrap();
     bytes.truncate(bytes.len() - 9);
     std::fs::write(&journal, &bytes).unwrap();
-    let resumed = prose(dir.path(), &["resume", &id, "--quiet"]);
+    let resumed = prose(dir.path(), &["resume", &id]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(
+        resumed
+            .stderr
+            .contains("was written in part when the run stopped; it was removed")
+            && !resumed.stderr.contains("WARN"),
+        "{resumed:?}"
+    );
 
     let mut bytes = std::fs::read(&journal).unwrap();
     let middle = bytes.len() / 2;
@@ -261,4 +268,61 @@ fn a_lost_value_is_named() {
         refused.stderr.contains(&name) && refused.stderr.contains("is damaged"),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_program_with_another_name_or_whose_bundle_is_lost_goes_on_when_that_is_accepted() {
+    let dir = workspace(&[(
+        "old.prose",
+        "let a = session \"one\"\nlet b = session \"two\"\noutput c = session \"three\"\n",
+    )]);
+    prose_command(dir.path())
+        .args(["run", "old.prose", "--backend", "simulate", "--quiet"])
+        .env(ABORT, "8")
+        .output()
+        .unwrap();
+    let run = only_run(dir.path());
+    let answered = left(dir.path()).1.len();
+    assert!((1..3).contains(&answered));
+    let text = std::fs::read_to_string(dir.path().join("old.prose")).unwrap();
+    std::fs::remove_file(dir.path().join("old.prose")).unwrap();
+    std::fs::write(dir.path().join("new.prose"), text.replace("three", "four")).unwrap();
+
+    let gone = prose(dir.path(), &["resume", "last", "--accept-changes"]);
+    assert_eq!(gone.code, 2, "{gone:?}");
+    assert!(
+        gone.stderr.contains(
+            "old.prose, the run's program, is gone; if it has another name now, add --program FILE"
+        ),
+        "{gone:?}"
+    );
+    let alone = prose(dir.path(), &["resume", "last", "--program", "new.prose"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+    assert!(alone.stderr.contains("--accept-changes"), "{alone:?}");
+
+    std::fs::remove_file(run.join("bundle.json")).unwrap();
+    let lost = prose(dir.path(), &["resume", "last"]);
+    assert_eq!(lost.code, 2, "{lost:?}");
+    assert!(
+        lost.stderr.contains("bundle.json: the file is missing") && lost.stderr.contains("--accept-changes"),
+        "{lost:?}"
+    );
+    let accepted = prose(
+        dir.path(),
+        &[
+            "resume",
+            "last",
+            "--accept-changes",
+            "--program",
+            "new.prose",
+            "-q",
+        ],
+    );
+    assert_eq!(
+        (accepted.code, accepted.stdout.as_str()),
+        (0, "[simulated] four\n"),
+        "{accepted:?}"
+    );
+    // What was answered is not asked again, which `left` looks at.
+    assert_eq!(left(dir.path()).1.len(), 3);
 }

@@ -77,6 +77,9 @@ pub struct ResumeArgs {
     /// Go on with the program as it is now, although it has changed since the run was started
     #[arg(long)]
     pub accept_changes: bool,
+    /// The program as it is now, where the file has another name than when the run was started
+    #[arg(long, value_name = "FILE", requires = "accept_changes")]
+    pub program: Option<PathBuf>,
     /// Options shared with `run`
     #[command(flatten)]
     pub common: CommonArgs,

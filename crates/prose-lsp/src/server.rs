@@ -40,7 +40,7 @@ use crate::handlers::{PullResults, TokenResults, ViewText, ViewTextParams};
 use crate::main_loop::Event;
 use crate::outbox::Outbox;
 use crate::query::{Basis, Reach, Snapshot, query};
-use crate::runs::{Command, How, RunArgs, Runs, StartRequest, refused};
+use crate::runs::{Changes, Command, How, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -202,7 +202,17 @@ impl Backend {
                     budget_tokens: args.budget_tokens,
                     ..Runs::how(session, &self.settings(), None)
                 };
-                Ok(json!({ "runId": self.runs.resume(args.run_id, args.accept_changed, how).await? }))
+                let changes = match (args.accept_changed, args.uri) {
+                    (false, None) => Changes::Refused,
+                    (true, None) => Changes::Accepted,
+                    (true, Some(uri)) => Changes::AcceptedIn(uri.to_file_path().map_err(|()| {
+                        Error::invalid_params(format!("`uri` is no file on this disk: {uri}"))
+                    })?),
+                    (false, Some(_)) => {
+                        return Err(Error::invalid_params("`uri` needs `acceptChanged: true`"));
+                    }
+                };
+                Ok(json!({ "runId": self.runs.resume(args.run_id, changes, how).await? }))
             }
             Command::Cancel(args) => self.runs.cancel(&args.run_id).map(|()| Value::Null),
             Command::Answer(args) => self.runs.answer(args).map(|()| Value::Null),

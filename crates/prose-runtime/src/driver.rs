@@ -700,13 +700,12 @@ impl Driver {
                 .or_insert_with(|| result.clone());
         }
         let error = completion.error.clone();
-        self.publisher.stream(Event::RunFinished {
+        self.publisher.finish(Event::RunFinished {
             status,
             outputs,
             error,
             usage: self.usage,
         });
-        self.publisher.flush(true);
         let over = matches!(
             status,
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled
@@ -736,13 +735,12 @@ impl Driver {
         self.publisher.notice("warning", error.to_string());
         let status = RunStatus::Interrupted;
         let usage = self.usage;
-        self.publisher.stream(Event::RunFinished {
+        self.publisher.finish(Event::RunFinished {
             status,
             outputs: IndexMap::new(),
             error: None,
             usage,
         });
-        self.publisher.flush(true);
     }
 
     /// Drops all tasks.

@@ -15,7 +15,7 @@ use prose_model::{
 };
 use prose_state::{
     Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, format_millis,
-    read_journal,
+    read_journal, read_run,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -165,6 +165,20 @@ impl Engine {
             }
             .into()),
         }
+    }
+
+    /// The path of a run's program, relative to the project root where possible: of the one that was accepted last.
+    ///
+    /// # Errors
+    /// That there is no such run, or that its journal can't be read.
+    pub fn program(&self, run: &RunId) -> Result<String, RunError> {
+        let header = self.header(run)?;
+        let bundle = read_run(&RunDir::find(&self.config.project_root, run)?).bundle;
+        let entry = bundle.as_ref().and_then(|bundle| {
+            let program = bundle.programs.get(bundle.entry)?;
+            bundle.files.get(program.file as usize)
+        });
+        Ok(entry.map_or(header.program, |file| file.path.clone()))
     }
 
     /// Starts a run and returns when it has an id and its directory is on disk.
@@ -416,6 +430,15 @@ fn drive(
 ) -> Result<RunResult, RunError> {
     if let Some(recovered) = recovered {
         driver.log.check()?;
+        if let Some(torn) = recovered.torn {
+            driver.publisher.notice(
+                "warning",
+                format!(
+                    "the last record of the journal (line {}) was written in part when the run stopped; it was removed, and what it was about is done again",
+                    torn.line
+                ),
+            );
+        }
         let mut supplied = IndexMap::new();
         if !is_over(recovered.ended) {
             for (name, value) in inputs {
@@ -451,7 +474,7 @@ fn open(
     accepted: Option<Arc<Bundle>>,
 ) -> Result<(Run, Recovered), RunError> {
     let dir = RunDir::find(&config.project_root, run_id)?;
-    let (mut run, mut recovered) = Run::open(dir, config.clock.clone())?;
+    let (mut run, mut recovered) = Run::open_or(dir, config.clock.clone(), accepted.as_ref())?;
     // A failed run goes on when its program was mended.
     let over = match recovered.ended {
         Some(RunStatus::Failed) => accepted.is_none(),

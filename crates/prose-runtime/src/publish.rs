@@ -34,6 +34,8 @@ pub(crate) struct Publisher {
     timer: Arc<dyn Timer>,
     /// By the timer.
     last_flush: Option<Duration>,
+    /// Whether the last write of `state.md` failed.
+    state_failed: bool,
     /// While a replay goes on: the time of the record that is replayed.
     replay_ts: Option<String>,
     /// The latest value of every binding whose file is not up to date. A loop binds the same name over and over, and a
@@ -72,6 +74,7 @@ impl Publisher {
             projection,
             timer,
             last_flush: None,
+            state_failed: false,
             replay_ts: None,
             held: IndexMap::new(),
             written: HashMap::new(),
@@ -89,7 +92,10 @@ impl Publisher {
     pub(crate) fn replay_done(&mut self, changed: bool) {
         self.replay_ts = None;
         if changed && let Err(error) = self.bindings.keep_only(self.held.keys()) {
-            tracing::warn!(%error, "files of an earlier version of the program were not removed");
+            self.notice(
+                "warning",
+                format!("files of an earlier version of the program were not removed: {error}"),
+            );
         }
         self.write_held();
     }
@@ -207,7 +213,7 @@ impl Publisher {
         };
         if let Err(error) = self.bindings.write(binding, kind, &source, value) {
             self.written.remove(binding);
-            tracing::warn!(binding = %binding.name, %error, "binding file not written");
+            tracing::debug!(binding = %binding.name, %error, "binding file not written");
             self.notice(
                 "warning",
                 format!("the file of `{}` was not written: {error}", binding.name),
@@ -239,8 +245,21 @@ impl Publisher {
         self.last_flush = Some(self.timer.now());
         self.write_held();
         if let Err(error) = self.projection.flush(&self.dir) {
-            tracing::warn!(%error, "state.md not written");
+            tracing::debug!(%error, "state.md not written");
+            // Once: as long as nothing changes about it, it would be said several times a second.
+            if !std::mem::replace(&mut self.state_failed, true) {
+                self.notice("warning", format!("state.md is not up to date: {error}"));
+            }
+        } else {
+            self.state_failed = false;
         }
+    }
+
+    /// The last event: everything is on disk, or it was said that it is not, when observers get it.
+    pub(crate) fn finish(&mut self, event: Event) {
+        self.projection.apply(&event, self.clock.now_ms());
+        self.flush(true);
+        self.stream(event);
     }
 
     /// No event follows.

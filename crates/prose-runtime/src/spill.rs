@@ -99,7 +99,7 @@ impl Spill {
             && let Err(error) = self.write()
         {
             if start >= self.storage.without_file {
-                tracing::warn!(%error, "events can't be put aside for a slow observer");
+                tracing::debug!(%error, "events can't be put aside for a slow observer");
                 self.lost.insert(before).add(event);
                 return;
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Text, TextPart, TextRef, Value};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, read_if_present, write_atomic, write_atomic_with};
+use crate::fs::{Sync, create_dir, open_file, read_file, read_if_present, write_atomic, write_atomic_with};
 use crate::program::snippet;
 use crate::{Result, RunDir, StateError, ValueStore, safe_file_name, summarize};
 
@@ -120,7 +120,7 @@ pub fn parse_staged(text: &str) -> Staged {
 /// The value in a file that a session wrote: what [`parse_staged`] reads, but a long one goes to the value store without
 /// being held in memory; in that one line ends stay as they are. None when there is no file, or nothing in it.
 pub fn read_staged(path: &Path, values: &ValueStore) -> Result<Option<(Text, String)>> {
-    let mut file = match fs::File::open(path) {
+    let mut file = match open_file(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io("read", path)(error)),
@@ -233,7 +233,7 @@ impl Bindings {
         let path = self.path(binding)?;
         let text = file.render();
         let same_length = path.metadata().is_ok_and(|old| old.len() == text.len() as u64);
-        if same_length && fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+        if same_length && read_file(&path).is_ok_and(|old| old == text.as_bytes()) {
             return Ok(Some(path));
         }
         if let Some(folder) = path.parent() {
@@ -266,7 +266,7 @@ impl Bindings {
         }
         let stored = self.values.path(&value.sha256)?;
         write_atomic_with(&path, Sync::Lazy, "binding", |file, tmp| {
-            let mut content = fs::File::open(&stored).map_err(io("read", &stored))?;
+            let mut content = open_file(&stored).map_err(io("read", &stored))?;
             file.write_all(head.as_bytes())
                 .and_then(|()| std::io::copy(&mut content, file))
                 .and_then(|_| file.write_all(b"\n"))

@@ -124,7 +124,11 @@ pub enum StateError {
         name: String,
     },
     /// `bundle.json` is not what the journal's header names.
-    #[error("{}: {reason}", path.display())]
+    #[error(
+        "{}: {reason}; it holds the program as the run was started with it: put it back as it was, or go on with the program as it is now: prose resume {} --accept-changes",
+        path.display(),
+        run_of(path)
+    )]
     BundleDamaged {
         /// The file.
         path: PathBuf,
@@ -209,6 +213,13 @@ pub(crate) fn io(
 ) -> impl FnOnce(std::io::Error) -> StateError {
     let path = path.into();
     move |source| StateError::Io { action, path, source }
+}
+
+/// The run that a file in its directory belongs to.
+fn run_of(path: &std::path::Path) -> String {
+    let folders = path.ancestors().skip(1).filter_map(std::path::Path::file_name);
+    let run = folders.into_iter().find(|name| *name != "values");
+    run.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn owner(pid: Option<u32>) -> String {

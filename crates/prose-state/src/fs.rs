@@ -2,7 +2,7 @@
 //! between.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -97,9 +97,28 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(io("create", path))
 }
 
+/// Opens a file to read it. A device or a pipe may have no end, or nobody who writes to it, and is refused; a link to a file
+/// is as good as the file.
+pub(crate) fn open_file(path: &Path) -> std::io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        ));
+    }
+    File::open(path)
+}
+
+/// Reads a file, as [`open_file`] opens it.
+pub(crate) fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads text, or none when there is no file.
 pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match read_file(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io("read", path)(error)),

@@ -4,7 +4,7 @@
 //! digits, of the line's bytes as they are without `"crc":"xxxxxxxx",` and without the newline.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use prose_model::{JOURNAL_VERSION, JournalRecord, Outcome, RecordBody, Usage, Va
 use serde::Serialize;
 
 use crate::error::io;
-use crate::fs::sync_dir;
+use crate::fs::{read_file, sync_dir};
 use crate::{Clock, Damage, Result, StateError, failpoint, format_millis};
 
 /// The open journal of a run; shared by reference between threads.
@@ -102,7 +102,7 @@ impl Journal {
             .open(path)
             .map_err(io("open", path))?;
         if let Some(torn) = content.torn {
-            tracing::warn!(path = %path.display(), ?torn, "cut an unfinished journal record");
+            tracing::info!(path = %path.display(), ?torn, "cut an unfinished journal record");
             file.set_len(content.intact).map_err(io("truncate", path))?;
             failpoint::hit("journal", "cut");
         }
@@ -248,17 +248,14 @@ impl Journal {
 
 /// Reads and checks a journal without changing it; also while its owner is writing.
 pub fn read_journal(path: &Path) -> Result<JournalContent> {
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|mut file| file.read_to_end(&mut bytes))
-        .map_err(io("read", path))?;
+    let bytes = read_file(path).map_err(io("read", path))?;
     decode(path, &bytes)
 }
 
 /// Reads what can be trusted of a journal: the records before the first damaged one, and what is wrong with that. For
 /// looking only; a run goes on from a whole journal.
 pub fn read_intact(path: &Path) -> Result<(JournalContent, Option<StateError>)> {
-    let bytes = std::fs::read(path).map_err(io("read", path))?;
+    let bytes = read_file(path).map_err(io("read", path))?;
     let mut records = Vec::new();
     match decode_into(path, &bytes, &mut records) {
         Ok((torn, intact)) => Ok((

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use prose_model::{EffectId, RunId};
 
 use crate::error::io;
-use crate::fs::{create_dir, sync_dir};
+use crate::fs::{create_dir, open_file, sync_dir};
 use crate::values::digest_of;
 use crate::{Clock, Result, RunIds, StateError, clock, failpoint};
 
@@ -224,7 +224,7 @@ impl RunDir {
 /// The process that owns the run at this moment: none when nobody does, `Some(None)` when it can't be told who.
 pub fn lock_owner(dir: &RunDir) -> Result<Option<Option<u32>>> {
     let path = dir.path().join("lock");
-    let mut file = match File::open(&path) {
+    let mut file = match open_file(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io("open", path)(error)),

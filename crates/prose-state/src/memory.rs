@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use prose_model::{Digest, MemoryRequest, Persist};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, read_if_present, remove_temporaries, sync_dir, write_atomic};
+use crate::fs::{Sync, create_dir, read_file, read_if_present, remove_temporaries, sync_dir, write_atomic};
 use crate::{Result, RunDir, StateError, ValueStore, failpoint, safe_file_name};
 
 /// Where the scopes have their roots.
@@ -203,7 +203,7 @@ impl AgentMemory {
     /// has taken the number since.
     pub fn restore_segment(&self, number: u32, text: &str) -> Result<()> {
         for (found, path) in self.segments()? {
-            if found >= number && fs::read(&path).map_err(io("read", &path))? == text.as_bytes() {
+            if found >= number && read_file(&path).map_err(io("read", &path))? == text.as_bytes() {
                 return Ok(());
             }
         }

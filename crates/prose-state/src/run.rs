@@ -11,7 +11,9 @@ use prose_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, remove_temporaries, remove_temporaries_below, sync_dir, write_atomic};
+use crate::fs::{
+    Sync, create_dir, read_file, remove_temporaries, remove_temporaries_below, sync_dir, write_atomic,
+};
 use crate::layout::FOLDERS;
 use crate::references::references;
 use crate::{
@@ -244,6 +246,16 @@ impl Run {
     /// Takes up a run that stopped, crashed or waits: lock, checked journal, bundle, the next lease. Whether a run
     /// that ended may go on is the caller's to decide, see [`Recovered::ended`].
     pub fn open(dir: RunDir, clock: Arc<dyn Clock>) -> Result<(Run, Recovered)> {
+        Run::open_or(dir, clock, None)
+    }
+
+    /// The same, where the program as it is now may take the place of a bundle that is lost: by itself when it is what the
+    /// run executed, else as [`Run::change_program`] does, unless the run is over.
+    pub fn open_or(
+        dir: RunDir,
+        clock: Arc<dyn Clock>,
+        instead: Option<&Arc<Bundle>>,
+    ) -> Result<(Run, Recovered)> {
         let lock = dir.lock()?;
         let path = dir.journal();
         if !path.exists() {
@@ -262,7 +274,22 @@ impl Run {
         for (digest, what) in references(&content.records) {
             values.verify(&digest).map_err(|error| lost(&dir, error, &what))?;
         }
-        let (bundle, changed) = stored_bundle(&dir, &values, &header, &content.records)?;
+        let over = matches!(
+            ended(&content.records),
+            Some(RunStatus::Completed | RunStatus::Cancelled)
+        );
+        let mut replaced = None;
+        let (bundle, changed) = match (stored_bundle(&dir, &values, &header, &content.records), instead) {
+            (Err(StateError::BundleDamaged { .. }), Some(bundle)) if is_started_with(&header, bundle)? => {
+                restore_bundle(&dir, &encode_bundle(bundle)?)?;
+                (bundle.clone(), 0)
+            }
+            (Err(StateError::BundleDamaged { .. }), Some(bundle)) if !over => {
+                replaced = Some(bundle.clone());
+                (bundle.clone(), content.records.len())
+            }
+            (stored, _) => stored?,
+        };
         if let Some((_, digest)) = accepted(&content.records) {
             restore_bundle(&dir, &values.get(digest)?)?;
         }
@@ -285,7 +312,7 @@ impl Run {
             pid: std::process::id(),
         })?;
         let bindings = Bindings::new(dir.clone(), values.clone());
-        let run = Run {
+        let mut run = Run {
             dir,
             journal: Arc::new(journal),
             values,
@@ -296,7 +323,12 @@ impl Run {
             started_ms,
             _lock: Some(lock),
         };
-        Ok((run, recover(content, changed)))
+        let mut recovered = recover(content, changed);
+        if let Some(bundle) = replaced {
+            run.change_program(bundle)?;
+            recovered.ended = None;
+        }
+        Ok((run, recovered))
     }
 
     /// Goes on with a changed program, which is on disk with its record when this returns.
@@ -621,10 +653,20 @@ fn accepted(records: &[JournalRecord]) -> Option<(usize, &Digest)> {
     })
 }
 
+/// Whether that is the very bundle that the run was started with.
+fn is_started_with(header: &Header, bundle: &Bundle) -> Result<bool> {
+    let digest = Some(digest_of(&encode_bundle(bundle)?));
+    Ok(header.bundle == bundle.digest
+        && header
+            .bundle_bytes
+            .as_ref()
+            .is_none_or(|bytes| Some(bytes) == digest.as_ref()))
+}
+
 /// Writes a bundle beside the journal, where it is missing or another.
 fn restore_bundle(dir: &RunDir, bytes: &[u8]) -> Result<()> {
     let path = dir.bundle();
-    if std::fs::read(&path).ok().as_deref() != Some(bytes) {
+    if read_file(&path).ok().as_deref() != Some(bytes) {
         write_atomic(&path, bytes, Sync::Durable, "bundle")?;
     }
     Ok(())
@@ -634,7 +676,7 @@ fn restore_bundle(dir: &RunDir, bytes: &[u8]) -> Result<()> {
 fn restore_program(dir: &RunDir, bundle: &Bundle) -> Result<()> {
     let path = dir.program(&[])?.program();
     let text = entry_text(bundle).as_bytes();
-    if std::fs::read(&path).ok().as_deref() != Some(text) {
+    if read_file(&path).ok().as_deref() != Some(text) {
         write_atomic(&path, text, Sync::Durable, "program")?;
     }
     Ok(())
@@ -642,11 +684,14 @@ fn restore_program(dir: &RunDir, bundle: &Bundle) -> Result<()> {
 
 fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {
     let path = dir.bundle();
-    let bytes = std::fs::read(&path).map_err(io("read", &path))?;
     let bad = |reason: String| StateError::BundleDamaged {
         path: path.clone(),
         reason,
     };
+    let bytes = read_file(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => bad("the file is missing".to_owned()),
+        _ => bad(format!("it can't be read: {error}")),
+    })?;
     let bundle = parse_bundle(&bytes).map_err(bad)?;
     if bundle.digest != header.bundle {
         return Err(bad(format!(

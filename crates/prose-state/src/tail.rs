@@ -1,12 +1,12 @@
 //! Reading a journal record by record, also while its owner goes on writing.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use prose_model::JournalRecord;
 
 use crate::error::io;
+use crate::fs::open_file;
 use crate::journal::decode_line;
 use crate::{Result, StateError};
 
@@ -59,7 +59,7 @@ impl JournalTail {
             self.unread.drain(..self.given);
             self.given = 0;
             let failed = |error| io("read", &self.path)(error);
-            let mut file = File::open(&self.path).map_err(failed)?;
+            let mut file = open_file(&self.path).map_err(failed)?;
             file.seek(SeekFrom::Start(self.at)).map_err(failed)?;
             let got = file.take(PIECE).read_to_end(&mut self.unread).map_err(failed)?;
             if got == 0 {

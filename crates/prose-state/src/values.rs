@@ -10,7 +10,7 @@ use prose_model::{Digest, INLINE_LIMIT, Text, TextPart, TextRef, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, sync_dir, temporary, write_atomic};
+use crate::fs::{Sync, create_dir, open_file, read_file, sync_dir, temporary, write_atomic};
 use crate::{Result, StateError};
 
 /// Longest summary, in characters.
@@ -100,7 +100,7 @@ impl ValueStore {
             return Ok(content.to_vec());
         }
         let path = self.path(digest)?;
-        let content = fs::read(&path).map_err(|error| self.missing(digest, &path, error))?;
+        let content = read_file(&path).map_err(|error| self.missing(digest, &path, error))?;
         if digest_of(&content) == *digest {
             Ok(content)
         } else {
@@ -121,7 +121,7 @@ impl ValueStore {
             return Ok(content[from..from.saturating_add(len).min(content.len())].to_vec());
         }
         let path = self.path(digest)?;
-        let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
+        let mut file = open_file(&path).map_err(|error| self.missing(digest, &path, error))?;
         file.seek(SeekFrom::Start(offset)).map_err(io("read", &path))?;
         let mut content = Vec::new();
         file.take(len as u64)
@@ -136,7 +136,7 @@ impl ValueStore {
             return Ok(());
         }
         let path = self.path(digest)?;
-        let mut file = File::open(&path).map_err(|error| self.missing(digest, &path, error))?;
+        let mut file = open_file(&path).map_err(|error| self.missing(digest, &path, error))?;
         let mut hasher = Sha256::new();
         std::io::copy(&mut file, &mut hasher).map_err(io("read", &path))?;
         if hex(&hasher.finalize()) == digest.as_str() {
@@ -326,7 +326,7 @@ impl ValueStore {
                         Some(content) => out.write_all(&content)?,
                         None => {
                             let path = self.path(digest).map_err(std::io::Error::other)?;
-                            std::io::copy(&mut File::open(path)?, out)?;
+                            std::io::copy(&mut open_file(&path)?, out)?;
                         }
                     }
                 }

@@ -92,7 +92,7 @@ fn first_ts(run: &Path) -> Option<String> {
     struct First {
         ts: String,
     }
-    let journal = std::fs::File::open(run.join("journal.jsonl")).ok()?;
+    let journal = crate::fs::open_file(&run.join("journal.jsonl")).ok()?;
     let mut lines =
         serde_json::Deserializer::from_reader(std::io::BufReader::new(journal)).into_iter::<First>();
     lines.next()?.ok().map(|first| first.ts)

@@ -399,3 +399,76 @@ fn the_newest_of_two_runs_of_a_second_is_told_by_the_exact_time() {
         .collect();
     assert_eq!(listed, [ids[1].clone(), ids[0].clone()]);
 }
+
+#[test]
+fn a_lost_bundle_is_named_and_the_program_as_it_is_now_can_take_its_place() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    let (dir, same) = (run.dir.clone(), run.bundle.clone());
+    drop(run);
+    fs::remove_file(dir.bundle()).unwrap();
+    let journal = fs::read(dir.journal()).unwrap();
+    let error = Run::open(dir.clone(), clock()).err().unwrap().to_string();
+    let id = dir.path().file_name().unwrap().to_string_lossy();
+    assert!(
+        error.contains("bundle.json: the file is missing; it holds the program")
+            && error.ends_with(&format!("prose resume {id} --accept-changes")),
+        "{error}"
+    );
+    assert_eq!(fs::read(dir.journal()).unwrap(), journal, "nothing is changed");
+
+    // The very program is put back.
+    let (run, recovered) = Run::open_or(dir.clone(), clock(), Some(&same)).unwrap();
+    assert_eq!((&run.bundle, recovered.changed), (&same, 0));
+    drop(run);
+    Run::open(dir.clone(), clock()).unwrap();
+
+    // Another one takes its place as an accepted change.
+    fs::write(dir.bundle(), "{").unwrap();
+    let other = bundle("session \"b\"\n");
+    let (run, recovered) = Run::open_or(dir.clone(), clock(), Some(&other)).unwrap();
+    assert_eq!(
+        (&run.bundle, recovered.changed),
+        (&other, recovered.records.len())
+    );
+    drop(run);
+    let (run, recovered) = Run::open(dir, clock()).unwrap();
+    assert_eq!(run.bundle, other);
+    assert!(recovered.changed > 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_read() {
+    for part in ["journal.jsonl", "bundle.json", "lock", "program.prose"] {
+        let root = tempfile::tempdir().unwrap();
+        let run = create(root.path(), 1);
+        let dir = run.dir.clone();
+        drop(run);
+        let path = dir.path().join(part);
+        for kind in ["endless", "pipe"] {
+            fs::remove_file(&path).unwrap();
+            if kind == "endless" {
+                std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            } else {
+                let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+                assert!(made.success());
+            }
+            // Each comes back, whatever it says.
+            let summary = run_summary(&dir);
+            if part == "journal.jsonl" {
+                assert!(
+                    matches!(&summary.state, RunState::Unreadable { reason } if reason.contains("no regular file")),
+                    "{summary:?}"
+                );
+            }
+            prose_state::read_run(&dir);
+            assert!(prose_state::find_run(root.path(), "last").is_ok());
+            assert!(prose_state::list_runs(root.path()).unwrap().len() == 1);
+            if matches!(part, "journal.jsonl" | "bundle.json") {
+                let error = Run::open(dir.clone(), clock()).err().unwrap();
+                assert!(error.to_string().contains("no regular file"), "{error}");
+            }
+        }
+    }
+}

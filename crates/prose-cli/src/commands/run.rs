@@ -124,7 +124,7 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
         None
     };
     let changed = match args.accept_changes {
-        true => Some(accepted(&engine, &summary.id, &config)?),
+        true => Some(accepted(&engine, &summary.id, args.program.as_deref(), &config)?),
         false => None,
     };
     let request = ResumeRequest {
@@ -172,11 +172,24 @@ fn check_record(common: &CommonArgs) -> Result<(), String> {
 fn accepted(
     engine: &Engine,
     run: &prose_model::RunId,
+    program: Option<&Path>,
     config: &Config,
 ) -> Result<std::sync::Arc<Bundle>, String> {
-    let header = engine.header(run).map_err(|error| error.to_string())?;
     let root = engine.project_root();
-    let loaded = prose_project::load(&root.join(&header.program), root).map_err(|error| error.to_string())?;
+    let path = match program {
+        Some(path) => path.to_owned(),
+        None => {
+            let path = root.join(engine.program(run).map_err(|error| error.to_string())?);
+            if !path.exists() {
+                return Err(format!(
+                    "{}, the run's program, is gone; if it has another name now, add --program FILE",
+                    path.display()
+                ));
+            }
+            path
+        }
+    };
+    let loaded = prose_project::load(&path, root).map_err(|error| error.to_string())?;
     runnable(&loaded, config)
 }
 

@@ -68,6 +68,9 @@ pub(crate) struct ResumeArgs {
     /// Go on with what was started although the program's files have changed since.
     #[serde(default)]
     pub(crate) accept_changed: bool,
+    /// With `acceptChanged`: the program, where its file has another name than when the run was started.
+    #[serde(default)]
+    pub(crate) uri: Option<lsp_types::Url>,
     /// US dollars for the whole run, what it has cost so far included.
     #[serde(default)]
     pub(crate) budget_usd: Option<f64>,

@@ -47,6 +47,17 @@ pub(crate) struct How {
     pub(crate) trusted: bool,
 }
 
+/// What becomes of a run whose program's files have changed since it was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// It is not resumed.
+    Refused,
+    /// It goes on with what is on disk.
+    Accepted,
+    /// It goes on with what is on disk in this file.
+    AcceptedIn(PathBuf),
+}
+
 /// A run that is going on.
 pub(crate) struct Started {
     /// Its id.
@@ -119,13 +130,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Starts a run and returns as soon as it has an id.
     fn start(&self, request: StartRequest) -> BoxFuture<'static, Result<Started, RunError>>;
     /// Continues a run that has stopped or crashed. Without trust only one that was started with [`SIMULATE`].
-    /// `accept_changed`: go on although the program's files have changed since.
-    fn resume(
-        &self,
-        run: RunId,
-        accept_changed: bool,
-        how: How,
-    ) -> BoxFuture<'static, Result<Started, RunError>>;
+    fn resume(&self, run: RunId, changes: Changes, how: How)
+    -> BoxFuture<'static, Result<Started, RunError>>;
     /// Runs found on disk under the given folder, latest first.
     fn list(&self, folder: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>>;
 }

@@ -24,7 +24,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
 pub(crate) use self::engine::{
-    Control, Engine, How, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
+    Changes, Control, Engine, How, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
 };
 use self::protocol::{InputParams, InputRequest};
 use self::report::{Launch, Report, Wants};
@@ -156,7 +156,7 @@ impl Runs {
     }
 
     /// Continues a stopped run.
-    pub(crate) async fn resume(&self, run: RunId, accept_changed: bool, how: How) -> Result<RunId, Error> {
+    pub(crate) async fn resume(&self, run: RunId, changes: Changes, how: How) -> Result<RunId, Error> {
         if self
             .find(&run)
             .is_some_and(|run| lock(&run.state).ended.is_none())
@@ -164,7 +164,7 @@ impl Runs {
             return Err(refused(format!("run {run} is still going on")));
         }
         self.launch(
-            self.engine.resume(run.clone(), accept_changed, how),
+            self.engine.resume(run.clone(), changes, how),
             format!("run {run}"),
             false,
         )

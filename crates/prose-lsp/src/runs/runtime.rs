@@ -20,7 +20,7 @@ use prose_runtime::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::engine::{Control, Engine, How, RunError, RunSummary, SIMULATE, StartRequest, Started};
+use super::engine::{Changes, Control, Engine, How, RunError, RunSummary, SIMULATE, StartRequest, Started};
 use super::report::status_word;
 use crate::outbox::Outbox;
 
@@ -87,7 +87,7 @@ impl Engine for Runtime {
     fn resume(
         &self,
         run: RunId,
-        accept_changed: bool,
+        changes: Changes,
         how: How,
     ) -> BoxFuture<'static, Result<Started, RunError>> {
         let (attach, roots) = (self.attach(), Arc::clone(&self.roots));
@@ -103,13 +103,21 @@ impl Engine for Runtime {
             if !how.trusted && header.options.backend != SIMULATE {
                 return Err(RunError::untrusted());
             }
-            let changed = if accept_changed {
-                let loaded = prose_project::load(&root.join(&header.program), &root)
-                    .map_err(|e| RunError(e.to_string()))?;
-                let errors = || RunError("the changed program has errors and can't be run".to_owned());
-                Some(loaded.bundle.map_err(|_| errors())?)
-            } else {
-                None
+            let program = match changes {
+                Changes::Refused => None,
+                Changes::Accepted => {
+                    let program = engine.program(&run).map_err(|e| RunError(e.to_string()))?;
+                    Some(root.join(program))
+                }
+                Changes::AcceptedIn(path) => Some(path),
+            };
+            let changed = match program {
+                Some(path) => {
+                    let loaded = prose_project::load(&path, &root).map_err(|e| RunError(e.to_string()))?;
+                    let errors = || RunError("the changed program has errors and can't be run".to_owned());
+                    Some(loaded.bundle.map_err(|_| errors())?)
+                }
+                None => None,
             };
             let request = ResumeRequest {
                 run_id: run,
