@@ -253,12 +253,11 @@ impl AgentMemory {
 
     /// Gives a folder of archived files its name: the label, with a number when it was used before.
     fn close_archive(&self, archive: &Path, moving: &Path, label: &str) -> Result<PathBuf> {
-        let mut folder = archive.join(label);
-        let mut next = 2;
-        while folder.exists() {
-            folder = archive.join(format!("{label}-{next}"));
-            next += 1;
-        }
+        let numbered = |number: u64| match number {
+            1 => archive.join(label),
+            _ => archive.join(format!("{label}-{number}")),
+        };
+        let folder = numbered(first_free(|number| numbered(number).exists()));
         fs::rename(moving, &folder).map_err(io("move", moving))?;
         sync_dir(archive)?;
         Ok(folder)
@@ -322,6 +321,25 @@ impl AgentMemory {
         segments.sort();
         Ok(segments)
     }
+}
+
+/// A free number from 1 on: the first, unless there are gaps. A loop may archive thousands of times under one label, so
+/// that asking for each number would take longer each time.
+fn first_free(taken: impl Fn(u64) -> bool) -> u64 {
+    let mut free = 1;
+    while taken(free) {
+        free *= 2;
+    }
+    let mut last_taken = free / 2;
+    while free - last_taken > 1 {
+        let middle = last_taken + (free - last_taken) / 2;
+        if taken(middle) {
+            last_taken = middle;
+        } else {
+            free = middle;
+        }
+    }
+    free
 }
 
 /// `{root}/agents`, or `{root}/agents/{handle}--{slug}` for an imported program: no agent's name has a double hyphen.
@@ -558,5 +576,21 @@ mod tests {
         drop(held);
         drop(memory.lock().unwrap());
         assert!(memory.try_lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn free_numbers_are_found_with_few_questions() {
+        for count in 0..300 {
+            let asked = std::cell::Cell::new(0);
+            let free = first_free(|number| {
+                asked.set(asked.get() + 1);
+                number <= count
+            });
+            assert_eq!(free, count + 1);
+            assert!(asked.get() <= 20, "{count}: {}", asked.get());
+        }
+        // Where some were taken away, any that is free will do.
+        let taken = [1, 2, 4, 5, 6, 7];
+        assert!(!taken.contains(&first_free(|number| taken.contains(&number))));
     }
 }
