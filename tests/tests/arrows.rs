@@ -164,3 +164,37 @@ fn every_crate_says_what_it_is_for() {
     }
     assert!(seen > 10);
 }
+
+#[test]
+fn unsafe_code_is_only_where_the_page_says() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let listed: BTreeSet<String> = page
+        .split("## Unsafe code")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| line.strip_prefix("- `")?.split('`').next())
+        .map(str::to_owned)
+        .collect();
+    // Written in two parts, so that this file is none of those.
+    let allowed = ["allow(unsafe", "_code)"].concat();
+    let mut folders = ["crates", "tests", "xtask"]
+        .map(|name| root().join(name))
+        .to_vec();
+    let mut found = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs")
+                && std::fs::read_to_string(&path).unwrap().contains(&allowed)
+            {
+                let name = path.strip_prefix(root()).unwrap();
+                found.insert(name.to_string_lossy().replace('\\', "/"));
+            }
+        }
+    }
+    assert_eq!(found, listed);
+}
