@@ -263,6 +263,8 @@ impl ManualTimer {
 struct Meter {
     budgets: Mutex<Vec<SpendLimit>>,
     hanging: Notify,
+    /// Lets "wait" answer.
+    go: Notify,
 }
 
 fn cost(dollars: f64) -> Usage {
@@ -297,6 +299,11 @@ impl SessionBackend for Meter {
                 self.hanging.notify_one();
                 s.cancel.cancelled().await;
                 Err(failure(ErrorKind::Backend, "cancelled"))
+            }
+            "wait" => {
+                self.hanging.notify_one();
+                self.go.notified().await;
+                Ok(SessionReply::text("waited"))
             }
             "fast" => {
                 self.hanging.notified().await;
@@ -528,4 +535,43 @@ async fn silence_and_length_have_limits_of_their_own() {
         // What it had used by then counts.
         assert_eq!(result.usage.cost_usd, Some(0.5));
     }
+}
+
+#[tokio::test]
+async fn state_md_is_written_four_times_a_second_and_at_the_end() {
+    let project = Project::new(
+        "let a = session \"one\"\nlet b = session \"wait\"\nlet c = session \"two\"\noutput x = session \"wait\"\n",
+    );
+    let timer = Arc::new(ManualTimer::default());
+    let engine = timed(&project, &timer, || 0.5);
+    let backend = Arc::new(Meter::default());
+    let handle = project
+        .start_with(&engine, meter(&backend), Attach::default())
+        .await;
+    let path = handle.dir().join("state.md");
+    let read = || std::fs::read_to_string(&path).unwrap_or_default();
+    let changed_from = async |old: &str| {
+        loop {
+            let text = read();
+            if text != old {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    // Once at the beginning; and while no time passes, not again.
+    let first = changed_from("").await;
+    backend.hanging.notified().await;
+    backend.go.notify_one();
+    backend.hanging.notified().await;
+    assert_eq!(read(), first);
+    timer.pass(Duration::from_millis(250)).await;
+    let second = changed_from(&first).await;
+    for part in ["# --> bindings/c.md\n", "output x = session \"wait\"", "<-- EXECUTING\n"] {
+        assert!(second.contains(part), "{second}");
+    }
+    // The end is written at once.
+    backend.go.notify_one();
+    handle.join().await.unwrap();
+    assert!(read().contains("\nstatus: completed\n"), "{}", read());
 }
