@@ -47,4 +47,4 @@ pub use session::{
     PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate,
     SpendLimit,
 };
-pub use simulate::Simulate;
+pub use simulate::{SIMULATED, Simulate};

@@ -240,6 +240,10 @@ pub struct VerdictRule {
     /// number of the question among those that match, in issue order. Truth values; the words `yes`, `no`, `unsure`,
     /// `no-progress`; labels for a choice; any value for a judged one.
     pub answers: Vec<Value>,
+    /// Why, for a person; by the same positions, and the last one repeats. None: `[simulated]`.
+    pub reasons: Vec<String>,
+    /// From 0 to 1, by the same positions. None: 1.
+    pub confidences: Vec<f64>,
     /// Matches only the n-th question, from 1, of those that match the condition, in issue order. The position in
     /// `answers` then counts for nothing: the first is given.
     pub nth: Option<u64>,
@@ -252,6 +256,10 @@ pub struct VerdictRule {
 struct RawVerdictRule {
     condition: Option<Pattern>,
     answers: Vec<Plain>,
+    #[serde(default)]
+    reasons: Vec<String>,
+    #[serde(default)]
+    confidences: Vec<f64>,
     nth: Option<u64>,
     delay_ms: Option<u64>,
 }
@@ -265,9 +273,17 @@ impl TryFrom<RawVerdictRule> for VerdictRule {
         if raw.nth == Some(0) {
             return Err("`nth` counts from 1".to_owned());
         }
+        if raw.reasons.len().max(raw.confidences.len()) > raw.answers.len() {
+            return Err("`reasons` and `confidences` can't be more than `answers`".to_owned());
+        }
+        if raw.confidences.iter().any(|c| !(0.0..=1.0).contains(c)) {
+            return Err("`confidences` are from 0 to 1".to_owned());
+        }
         Ok(VerdictRule {
             condition: raw.condition,
             answers: raw.answers.into_iter().map(|a| a.0).collect(),
+            reasons: raw.reasons,
+            confidences: raw.confidences,
             nth: raw.nth,
             delay_ms: raw.delay_ms,
         })

@@ -22,6 +22,9 @@ use crate::{
     one_line,
 };
 
+/// The reason for what no mock file gives a reason for.
+pub const SIMULATED: &str = "[simulated]";
+
 /// Answers from a mock file.
 #[derive(Debug)]
 pub struct Simulate {
@@ -43,7 +46,7 @@ struct State {
     /// How many inputs have matched the other keys of an input rule so far.
     input_counts: Vec<u64>,
     sessions: HashMap<EffectId, SessionPlan>,
-    verdicts: HashMap<EffectId, Result<Decision, String>>,
+    verdicts: HashMap<EffectId, Result<Verdict, String>>,
     inputs: HashMap<EffectId, Option<Value>>,
     /// How long what is no session takes, where a rule says so.
     delays: HashMap<EffectId, u64>,
@@ -174,7 +177,7 @@ impl Simulate {
         effect: &EffectId,
         request: &JudgeRequest,
         text: &str,
-    ) -> Result<Decision, String> {
+    ) -> Result<Verdict, String> {
         let mut chosen = None;
         for (index, rule) in self.mock.verdicts.iter().enumerate() {
             if !rule
@@ -194,7 +197,7 @@ impl Simulate {
             return if self.strict {
                 Err(format!("no recorded answer for **{}**", one_line(text)))
             } else {
-                Ok(unmatched_verdict(&request.ask, text))
+                Ok(verdict(unmatched_verdict(&request.ask, text), None, None))
             };
         };
         let rule = &self.mock.verdicts[index];
@@ -211,9 +214,29 @@ impl Simulate {
                 *count - 1
             }
         };
-        let answer = answers.get(at).or(answers.last()).cloned().unwrap_or_default();
+        let answer = nth_or_last(answers, at).cloned().unwrap_or_default();
         decision(&request.ask, &answer)
+            .map(|decision| {
+                verdict(
+                    decision,
+                    nth_or_last(&rule.reasons, at),
+                    nth_or_last(&rule.confidences, at),
+                )
+            })
             .map_err(|why| format!("mock verdict for **{}**: {why}", one_line(text)))
+    }
+}
+
+fn nth_or_last<T>(list: &[T], at: usize) -> Option<&T> {
+    list.get(at).or(list.last())
+}
+
+fn verdict(decision: Decision, reason: Option<&String>, confidence: Option<&f64>) -> Verdict {
+    Verdict {
+        decision,
+        confidence: confidence.copied().unwrap_or(1.0),
+        reason: reason.map_or_else(|| SIMULATED.to_owned(), String::clone),
+        usage: Usage::default(),
     }
 }
 
@@ -500,13 +523,7 @@ impl Judge for Simulate {
         let plan =
             plan.ok_or_else(|| failure(ErrorKind::Backend, "simulate was not told of this question"))?;
         // Not of kind `judge`, which would be asked again and then hidden as unsure: the mock file is wrong.
-        let decision = plan.map_err(|message| failure(ErrorKind::Backend, message))?;
-        Ok(Verdict {
-            decision,
-            confidence: 1.0,
-            reason: "[simulated]".to_owned(),
-            usage: Usage::default(),
-        })
+        plan.map_err(|message| failure(ErrorKind::Backend, message))
     }
 
     async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {

@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use expect_test::expect;
-use prose_model::{Event, RunStatus};
+use prose_model::{Decision, Event, RunStatus};
+use prose_runtime::RunResult;
 use prose_runtime::runs::{RunState, list_runs};
 
 #[tokio::test]
@@ -253,4 +254,38 @@ output odd = session "Use {found}"
         "{:?}",
         files.keys()
     );
+}
+
+/// What the judge says: decision, confidence, reason of every answer.
+async fn judged(project: &Project, mock: &str) -> (Vec<(Decision, f64, String)>, RunResult) {
+    let mut handle = project.start(&project.engine(), mock).await;
+    let events = all_events(&mut handle).await;
+    let verdicts = events.iter().filter_map(|event| match &event.event {
+        Event::JudgeFinished { verdict, .. } => verdict.clone(),
+        _ => None,
+    });
+    let verdicts = verdicts.map(|verdict| (verdict.decision, verdict.confidence, verdict.reason));
+    (verdicts.collect(), handle.join().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_record_gives_the_judges_reasons_again() {
+    let project = Project::new(
+        "loop until **it is good** (max: 5):\n  session \"write\"\nif **it is short**:\n  session \"print\"\n",
+    );
+    let mock = "[[verdict]]\ncondition = \"good\"\nanswers = [false, true]\nreasons = [\"too \\\"long\\\"\", \"fine\"]\nconfidences = [0.25]\n";
+    let (first, result) = judged(&project, mock).await;
+    assert_eq!(
+        first,
+        [
+            (Decision::No, 0.25, "too \"long\"".to_owned()),
+            (Decision::Yes, 0.25, "fine".to_owned()),
+            (Decision::Yes, 1.0, "[simulated]".to_owned()),
+        ]
+    );
+    let history = prose_runtime::runs::history(&prose_runtime::runs::RunDir::at(&result.dir).unwrap());
+    let record = prose_runtime::runs::Recording::of(&history, "a");
+    assert_eq!(record.problems, [""; 0]);
+    assert_eq!(record.text.matches("reasons").count(), 1, "{}", record.text);
+    assert_eq!(judged(&project, &record.text).await.0, first, "{}", record.text);
 }

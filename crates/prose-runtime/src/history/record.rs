@@ -4,11 +4,13 @@
 //! apart. In virtual time answers come by due time, then by issue order; a rule has a delay only where the recorded
 //! order of answers needs one.
 
+mod verdicts;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use prose_agents::{plain_json, plain_text};
+use prose_agents::{SIMULATED, plain_json, plain_text};
 use prose_model::{
     Ask, Decision, DecodeTarget, Effect, EffectId, ErrorKind, Failure, JudgeRequest, MemoryMode, Outcome,
     SessionRequest, Usage, Value,
@@ -98,9 +100,6 @@ struct Asked<'a> {
     request: &'a SessionRequest,
     task: String,
 }
-
-/// A question to the judge with its answer in TOML; empty where there is none.
-type Judged<'a> = (&'a PastEffect, &'a JudgeRequest, String);
 
 impl<'a> Recorder<'a> {
     fn all(mut self) -> Recording {
@@ -245,101 +244,6 @@ impl<'a> Recorder<'a> {
         self.out.files.push((path, text.to_owned()));
     }
 
-    /// One rule for all answers to a question where a position in a list tells them apart, else one for each.
-    fn verdicts(&mut self) {
-        let mut groups: BTreeMap<(usize, String), Vec<Judged<'a>>> = BTreeMap::new();
-        let mut first: HashMap<String, usize> = HashMap::new();
-        for past in self.answered(|effect| matches!(effect, Effect::Judge(_))) {
-            let Effect::Judge(request) = &past.issued.effect else {
-                continue;
-            };
-            let text = self.history.content().read(&request.text).unwrap_or_default();
-            let next = first.len();
-            let number = *first.entry(text.clone()).or_insert(next);
-            let answer = match &past.answer {
-                Some((_, Outcome::Verdict(verdict), _)) => self.decision(&verdict.decision),
-                Some((_, Outcome::Failed(failure), _)) => {
-                    self.out.problems.push(format!(
-                        "the judge failed on **{}** ({}), which a mock file can't say",
-                        prose_agents::one_line(&text),
-                        failure.message
-                    ));
-                    String::new()
-                }
-                _ if past.cancelled => match &request.ask {
-                    Ask::Choice { options } => {
-                        options.first().map_or_else(String::new, |label| quoted(label))
-                    }
-                    _ => "\"unsure\"".to_owned(),
-                },
-                _ => String::new(),
-            };
-            groups
-                .entry((number, text))
-                .or_default()
-                .push((past, request, answer));
-        }
-        for ((_, text), asked) in groups {
-            let condition = exactly(&text);
-            let delayed = asked
-                .iter()
-                .any(|(past, ..)| self.delays.contains_key(&past.issued.id));
-            let mut rule = String::new();
-            match one_list(&asked) {
-                Some(answers) if !delayed => {
-                    if !answers.is_empty() {
-                        let _ = write!(
-                            rule,
-                            "\n[[verdict]]\ncondition = {}\nanswers = [{}]\n",
-                            quoted(&condition),
-                            answers.join(", ")
-                        );
-                    }
-                }
-                _ => {
-                    for (at, (past, _, answer)) in asked.iter().enumerate() {
-                        if answer.is_empty() {
-                            continue;
-                        }
-                        let _ = write!(
-                            rule,
-                            "\n[[verdict]]\ncondition = {}\nnth = {}\nanswers = [{answer}]\n",
-                            quoted(&condition),
-                            at + 1,
-                        );
-                        self.delay(&mut rule, &past.issued.id);
-                    }
-                }
-            }
-            self.out.text.push_str(&rule);
-        }
-    }
-
-    /// What the judge decided, in TOML.
-    fn decision(&self, decision: &Decision) -> String {
-        match decision {
-            Decision::Yes => "true".to_owned(),
-            Decision::No => "false".to_owned(),
-            Decision::Unsure => "\"unsure\"".to_owned(),
-            Decision::NoProgress => "\"no-progress\"".to_owned(),
-            Decision::Option(label) => quoted(label),
-            Decision::Value(value) => plain_json(value, self.history.content())
-                .ok()
-                .and_then(|json| toml_value(&json))
-                .unwrap_or_else(|| "\"\"".to_owned()),
-            Decision::Question { prompt, options } if options.is_empty() => quoted(prompt),
-            Decision::Question { prompt, options } => format!(
-                "{{ question = {}, options = [{}] }}",
-                quoted(prompt),
-                options
-                    .iter()
-                    .map(|option| quoted(option))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        }
-    }
-
     /// Only what the rules of decoding leave open.
     fn decodes(&mut self) {
         let mut seen = HashSet::new();
@@ -476,42 +380,6 @@ impl<'a, 'b> KeyIndex<'a, 'b> {
             None => format!("{binding}nth = {by_binding}\n"),
         }
     }
-}
-
-/// The answers as one list, when the position in it finds each: the number of the test in a loop, else the number of
-/// the question. None when two loops answered differently, or a question in between has no answer.
-fn one_list(asked: &[Judged<'_>]) -> Option<Vec<String>> {
-    let mut answers: BTreeMap<usize, &String> = BTreeMap::new();
-    let loops = asked
-        .iter()
-        .filter(|(_, request, _)| matches!(request.ask, Ask::Loop { .. }))
-        .count();
-    if loops != 0 && loops != asked.len() {
-        return None;
-    }
-    let mut ends: HashMap<&EffectId, usize> = HashMap::new();
-    for (number, (_, request, answer)) in asked.iter().enumerate() {
-        let at = match &request.ask {
-            Ask::Loop { test, frame, .. } => {
-                ends.insert(frame, *test as usize);
-                *test as usize
-            }
-            _ => number,
-        };
-        if answer.is_empty() {
-            continue;
-        }
-        if *answers.entry(at).or_insert(answer) != answer {
-            return None;
-        }
-    }
-    let complete = answers.keys().enumerate().all(|(expected, at)| expected == *at);
-    let mut list: Vec<String> = answers.into_values().cloned().collect();
-    // The last one repeats, also where it is not written.
-    while list.len() > 1 && list[list.len() - 1] == list[list.len() - 2] {
-        list.pop();
-    }
-    complete.then_some(list)
 }
 
 /// The delays in virtual time that bring the answers in their recorded order, for those that need one.

@@ -447,6 +447,7 @@ impl<'a> Builder<'a> {
             | Event::PermissionStarted { .. }
             | Event::PermissionFinished { .. }
             | Event::SessionUsage { .. }
+            | Event::InputNeeded { .. }
             | Event::Narration { .. }
             | Event::Notice { .. }
             | Event::EventsMissed { .. } => {}
