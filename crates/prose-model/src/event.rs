@@ -271,7 +271,7 @@ pub enum Event {
         at: Place,
         /// The effect.
         effect: EffectId,
-        /// Milliseconds.
+        /// Milliseconds: what the program says, or what the backend asks for where that is longer.
         ms: u64,
     },
     /// A wait is over.
@@ -307,6 +307,11 @@ pub enum Event {
     },
 
     // ---- by the runtime, in between (stream order) ----
+    /// Nothing but a person can answer an input that has started: there is no value for it, and the backend gives none.
+    InputNeeded {
+        /// The effect.
+        effect: EffectId,
+    },
     /// A session handed to the backend.
     SessionSpawned {
         /// The effect.

@@ -182,6 +182,7 @@ impl Driver {
             return Ok(());
         }
         let Some(source) = self.backend.inputs.clone() else {
+            self.needs_person(&issued.id);
             return Ok(());
         };
         let prompt = self.content.read(&request.prompt).unwrap_or_default();
@@ -220,7 +221,7 @@ impl Driver {
             let result = self.run_to_end(&issued.id)?;
             match (self.virtual_delay(issued), result) {
                 (0, result) => self.schedule(issued, result),
-                (_, TaskResult::Lost | TaskResult::NoAnswer) => {}
+                (_, result @ (TaskResult::Lost | TaskResult::NoAnswer)) => self.schedule(issued, result),
                 (delay, result) => {
                     let due = self.recovered.due(&issued.id);
                     let due = due.unwrap_or(self.timeline.now().unwrap_or(0).saturating_add(delay));

@@ -488,8 +488,7 @@ impl Driver {
         };
         match result {
             TaskResult::Lost => self.stop = true,
-            // The question is open already; a person may answer it.
-            TaskResult::NoAnswer => {}
+            TaskResult::NoAnswer => self.needs_person(&id),
             result => self.timeline.push_now(order, Next::Answer(id, result)),
         }
         Ok(())
@@ -520,10 +519,17 @@ impl Driver {
     pub(crate) fn schedule(&mut self, issued: &Issued, result: TaskResult) {
         match result {
             TaskResult::Lost => self.stop = true,
-            TaskResult::NoAnswer => {}
+            TaskResult::NoAnswer => self.needs_person(&issued.id),
             result => self
                 .timeline
                 .push_now(issued.order, Next::Answer(issued.id.clone(), result)),
+        }
+    }
+
+    /// The question is open already; now whoever watches puts it to a person.
+    pub(crate) fn needs_person(&mut self, id: &EffectId) {
+        if self.questions.needs_person(id) {
+            self.publisher.stream(Event::InputNeeded { effect: id.clone() });
         }
     }
 

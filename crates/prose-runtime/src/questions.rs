@@ -15,8 +15,15 @@ pub(crate) struct Questions {
 
 #[derive(Debug, Default)]
 struct State {
-    open: IndexMap<EffectId, WaitingInput>,
+    open: IndexMap<EffectId, Open>,
     over: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    question: WaitingInput,
+    /// Whether nothing but a person answers it.
+    needs_person: bool,
 }
 
 impl Questions {
@@ -29,7 +36,19 @@ impl Questions {
             prompt,
             options: request.options.clone(),
         };
-        self.lock().open.insert(id.clone(), question);
+        let open = Open {
+            question,
+            needs_person: false,
+        };
+        self.lock().open.insert(id.clone(), open);
+    }
+
+    /// Whether that is news about a question that is open.
+    pub(crate) fn needs_person(&self, id: &EffectId) -> bool {
+        match self.lock().open.get_mut(id) {
+            Some(open) => !std::mem::replace(&mut open.needs_person, true),
+            None => false,
+        }
     }
 
     pub(crate) fn close(&self, id: &EffectId) {
@@ -42,17 +61,20 @@ impl Questions {
         if state.over {
             return Err(AnswerError::Over);
         }
-        let question = state
+        let open = state
             .open
             .get(id)
             .ok_or_else(|| AnswerError::NotOpen(id.clone()))?;
-        let value = as_option(&question.options, value)?;
+        let value = as_option(&open.question.options, value)?;
         state.open.shift_remove(id);
         Ok(value)
     }
 
+    /// What nothing but a person answers.
     pub(crate) fn list(&self) -> Vec<WaitingInput> {
-        self.lock().open.values().cloned().collect()
+        let state = self.lock();
+        let needed = state.open.values().filter(|open| open.needs_person);
+        needed.map(|open| open.question.clone()).collect()
     }
 
     /// No answer is taken any more.

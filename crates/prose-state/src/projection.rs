@@ -348,6 +348,7 @@ impl StateProjection {
             | Event::PermissionStarted { .. }
             | Event::PermissionFinished { .. }
             | Event::SessionUsage { .. }
+            | Event::InputNeeded { .. }
             | Event::Narration { .. }
             | Event::Notice { .. }
             | Event::EventsMissed { .. } => return None,

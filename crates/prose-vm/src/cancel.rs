@@ -66,6 +66,7 @@ impl Machine {
                     for child in &mut join.children {
                         if matches!(child.state, ChildState::Waiting) {
                             child.state = ChildState::Gone;
+                            join.lost += 1;
                         }
                     }
                     join.next = join.children.len();

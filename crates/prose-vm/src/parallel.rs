@@ -156,6 +156,8 @@ impl Machine {
             children: std::iter::repeat_with(waiting).take(total).collect(),
             next: 0,
             running: 0,
+            succeeded: 0,
+            lost: 0,
             max: usize::try_from(max).unwrap_or(usize::MAX),
             strategy: join.strategy,
             policy: join.policy,
@@ -334,6 +336,10 @@ impl Machine {
             child.bound = bound.into();
         }
         child.strand = None;
+        match &how {
+            Ok(_) => join.succeeded += 1,
+            Err(_) => join.lost += 1,
+        }
         child.state = match how {
             Ok(value) => ChildState::Ok(if used { value } else { Value::Null }),
             Err(Unwind::Error(error)) => ChildState::Failed(error),
@@ -425,9 +431,7 @@ impl Machine {
             (Strategy::First, _) => return None,
             (Strategy::Any, _) => join.need,
         };
-        let lost = |child: &&Child| matches!(child.state, ChildState::Failed(_) | ChildState::Gone);
-        let lost = join.children.iter().filter(lost).count();
-        if join.children.len() - lost >= need {
+        if join.children.len() - join.lost >= need {
             return None;
         }
         let mut message = format!("{need} of {} branches had to succeed", join.children.len());
@@ -575,17 +579,12 @@ impl Machine {
 }
 
 impl Join {
-    fn successes(&self) -> usize {
-        let won = |child: &&Child| matches!(child.state, ChildState::Ok(_));
-        self.children.iter().filter(won).count()
-    }
-
     /// Whether it is a race that was decided by success.
     fn is_won(&self) -> bool {
         match self.strategy {
             Strategy::All => false,
-            Strategy::First => self.successes() > 0,
-            Strategy::Any => self.successes() >= self.need,
+            Strategy::First => self.succeeded > 0,
+            Strategy::Any => self.succeeded >= self.need,
         }
     }
 }

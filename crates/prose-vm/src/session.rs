@@ -295,7 +295,7 @@ impl Machine {
         self.emit(Event::SleepStarted {
             at,
             effect: effect.clone(),
-            ms,
+            ms: ms.max(failure.retry_after_ms.unwrap_or(0)),
         });
         state.sleeping = true;
         s.push(What::Session(state));

@@ -291,6 +291,9 @@ pub(crate) struct Join {
     /// First child that was not started.
     pub next: usize,
     pub running: usize,
+    /// How many have succeeded, and how many can't any more.
+    pub succeeded: usize,
+    pub lost: usize,
     pub max: usize,
     pub strategy: Strategy,
     pub policy: Policy,

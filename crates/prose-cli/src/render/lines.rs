@@ -268,7 +268,8 @@ impl Lines {
             Event::Narration { line } => line.clone(),
             Event::Notice { level, message } => format!("{level:<8} {message}"),
             Event::EventsMissed { machine, streamed } => format!("missing  {}", missed(*machine, *streamed)),
-            Event::StatementStarted { .. }
+            Event::InputNeeded { .. }
+            | Event::StatementStarted { .. }
             | Event::StatementFinished { .. }
             | Event::FrameStarted { .. }
             | Event::PartFinished { .. }

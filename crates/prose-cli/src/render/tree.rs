@@ -274,6 +274,7 @@ impl Tree {
             | Event::DecodeStarted { .. }
             | Event::DecodeFinished { .. }
             | Event::Bound { .. }
+            | Event::InputNeeded { .. }
             | Event::Narration { .. } => {}
         }
     }

@@ -346,6 +346,8 @@ struct Reporter {
 impl Reporter {
     async fn follow(self, mut events: mpsc::Receiver<RunEvent>) {
         let mut last = LastSeen::default();
+        // Inputs that may be answered without a person.
+        let mut started = BTreeMap::new();
         while let Some(event) = events.recv().await {
             last.see(&event);
             match &event.event {
@@ -355,13 +357,22 @@ impl Reporter {
                     prompt,
                     options,
                     ..
-                } => self.ask(Question {
-                    request_id: effect.clone(),
-                    name: name.to_string(),
-                    prompt: prompt.clone(),
-                    options: options.clone(),
-                }),
+                } => {
+                    let question = Question {
+                        request_id: effect.clone(),
+                        name: name.to_string(),
+                        prompt: prompt.clone(),
+                        options: options.clone(),
+                    };
+                    started.insert(effect.clone(), question);
+                }
+                Event::InputNeeded { effect } => {
+                    if let Some(question) = started.remove(effect) {
+                        self.ask(question);
+                    }
+                }
                 Event::InputFinished { effect, .. } => {
+                    started.remove(effect);
                     lock(&self.run.state)
                         .questions
                         .retain(|q| q.question.request_id != *effect);

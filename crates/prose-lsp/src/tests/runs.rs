@@ -211,6 +211,13 @@ fn input_started(effect: &str, name: &str, options: &[&str]) -> Event {
     }
 }
 
+/// The backend has no answer of its own.
+fn input_needed(effect: &str) -> Event {
+    Event::InputNeeded {
+        effect: effect.into(),
+    }
+}
+
 /// A trusted session of a client with the given extensions, one document open.
 async fn session(prose: Value, progress: bool) -> (TestClient, Arc<Scripted>) {
     let scripted = Arc::<Scripted>::default();
@@ -493,6 +500,7 @@ async fn the_client_is_asked_for_inputs() {
     let (mut client, scripted) = session(json!({ "input": true }), false).await;
     let run = run(&mut client).await;
     scripted.emit(&run, input_started("q1", "color", &["red", "green"]));
+    scripted.emit(&run, input_needed("q1"));
     let request = client.next("prose/input").await;
     let params = json!({
         "runId": run, "requestId": "q1", "name": "color", "prompt": "Which one?", "options": ["red", "green"],
@@ -503,6 +511,7 @@ async fn the_client_is_asked_for_inputs() {
     client.reply(&request, json!({ "value": "red" })).await;
     scripted.log(&run).answered.notified().await;
     scripted.emit(&run, input_started("q2", "size", &[]));
+    scripted.emit(&run, input_needed("q2"));
     let request = client.next("prose/input").await;
     assert_eq!(request["params"].get("options"), None);
     assert_eq!(
@@ -525,10 +534,30 @@ async fn the_client_is_asked_for_inputs() {
 }
 
 #[tokio::test]
+async fn the_client_is_not_asked_what_the_backend_answers() {
+    let (mut client, scripted) = session(json!({ "input": true }), false).await;
+    let run = run(&mut client).await;
+    scripted.emit(&run, input_started("q1", "color", &[]));
+    scripted.emit(
+        &run,
+        Event::InputFinished {
+            effect: "q1".into(),
+            end: prose_model::End::Ok,
+        },
+    );
+    scripted.emit(&run, input_started("q2", "size", &[]));
+    scripted.emit(&run, input_needed("q2"));
+    // The first request of the kind is about the second.
+    let request = client.next("prose/input").await;
+    assert_eq!(request["params"]["requestId"], "q2");
+}
+
+#[tokio::test]
 async fn the_first_valid_answer_wins() {
     let (mut client, scripted) = session(json!({ "input": true }), false).await;
     let run = run(&mut client).await;
     scripted.emit(&run, input_started("q1", "color", &[]));
+    scripted.emit(&run, input_needed("q1"));
     let request = client.next("prose/input").await;
     let answer = |value: &str| json!({ "runId": run, "requestId": "q1", "value": value });
     let error = command(&mut client, "prose.answer", answer("bad"))
@@ -557,6 +586,7 @@ async fn a_client_without_dialogs_is_told_how_to_answer() {
     let (mut client, scripted) = session(json!({}), false).await;
     let run = run(&mut client).await;
     scripted.emit(&run, input_started("q1", "color", &["red", "green"]));
+    scripted.emit(&run, input_needed("q1"));
     let shown = client.next("window/showMessage").await;
     let shown = shown["params"]["message"].as_str().unwrap();
     for part in [

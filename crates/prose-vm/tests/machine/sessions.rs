@@ -1,8 +1,8 @@
 //! Sessions: language.md, "Sessions and memory" and "Execution".
 
 use prose_model::{
-    Backoff, BindKind, Effect, ErrorKind, Failure, MemoryMode, Outcome, Permission, PermissionValue, Persist,
-    Props, Usage,
+    Backoff, BindKind, Effect, ErrorKind, Event, Failure, MemoryMode, Outcome, Permission, PermissionValue,
+    Persist, Props, Usage,
 };
 
 use crate::build::*;
@@ -309,6 +309,12 @@ fn a_wait_carries_what_the_failure_said_about_coming_back() {
         panic!("{:?}", run.pending())
     };
     assert_eq!((request.ms, request.retry_after_ms), (0, Some(700)));
+    // Who watches sees how long it really is.
+    let shown = run.events.iter().rev().find_map(|event| match event {
+        Event::SleepStarted { ms, .. } => Some(*ms),
+        _ => None,
+    });
+    assert_eq!(shown, Some(700));
     assert_eq!(run.pending(), ["sleep main/0~2:sleep"]);
     run.slept();
     assert_eq!(run.pending(), ["session main/0~2"]);
