@@ -567,7 +567,11 @@ async fn state_md_is_written_four_times_a_second_and_at_the_end() {
     assert_eq!(read(), first);
     timer.pass(Duration::from_millis(250)).await;
     let second = changed_from(&first).await;
-    for part in ["# --> bindings/c.md\n", "output x = session \"wait\"", "<-- EXECUTING\n"] {
+    for part in [
+        "# --> bindings/c.md\n",
+        "output x = session \"wait\"",
+        "<-- EXECUTING\n",
+    ] {
         assert!(second.contains(part), "{second}");
     }
     // The end is written at once.

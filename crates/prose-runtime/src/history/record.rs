@@ -6,14 +6,13 @@
 
 mod verdicts;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use prose_agents::{SIMULATED, plain_json, plain_text};
+use prose_agents::{plain_json, plain_text};
 use prose_model::{
-    Ask, Decision, DecodeTarget, Effect, EffectId, ErrorKind, Failure, JudgeRequest, MemoryMode, Outcome,
-    SessionRequest, Usage, Value,
+    DecodeTarget, Effect, EffectId, ErrorKind, Failure, MemoryMode, Outcome, SessionRequest, Usage, Value,
 };
 
 use super::{History, PastEffect};
