@@ -285,3 +285,29 @@ fn an_outcome_of_the_wrong_kind_is_refused() {
     run.reply("A", "still open");
     assert_eq!(run.result(), "still open");
 }
+
+#[test]
+fn a_race_goes_on_only_when_its_cancel_scope_is_answered_too() {
+    let loser = try_(vec![session("Fails")], None, Some(vec![session("Clean up")]));
+    let race = joined(Strategy::First, Policy::Continue, vec![loser, session("Wins")]);
+    let mut run = run(vec![race, session("After")]);
+    run.fail("Fails", prose_model::ErrorKind::Backend, "down");
+    run.reply("Wins", "ok");
+    // It is in `finally` already, so that there is nothing to stop but a deadline to keep.
+    assert!(scope(&run).effects.is_empty() && scope(&run).finally);
+    run.reply("Clean up", "ok");
+    assert!(run.sessions().is_empty());
+    run.stopped();
+    assert_eq!(run.sessions(), ["After"]);
+}
+
+#[test]
+fn effects_are_stopped_in_the_order_in_which_they_were_asked_for() {
+    let first = do_(vec![session("A1"), session("A2")]);
+    let mut run = run(vec![parallel(vec![first, session("B")])]);
+    run.reply("A1", "ok");
+    let asked = run.open.clone();
+    assert_eq!(run.sessions(), ["B", "A2"]);
+    run.cancel();
+    assert_eq!(scope(&run).effects, asked);
+}

@@ -265,3 +265,16 @@ fn ends_say_how_things_ended() {
         .collect();
     assert_eq!(ends, [End::Failed, End::Failed, End::Ok, End::Ok]);
 }
+
+#[test]
+fn an_error_says_how_many_tries_were_made_not_how_many_were_allowed() {
+    let tried = session("Work").retry(2, Backoff::None);
+    let mut run = run(vec![try_(
+        vec![tried],
+        Some(vec![let_("n", member(var("err"), "attempts"))]),
+        None,
+    )]);
+    // A spent budget ends the tries.
+    run.fail("Work", ErrorKind::Budget, "spent");
+    assert_eq!(run.shown("n"), "1");
+}

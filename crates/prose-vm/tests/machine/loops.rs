@@ -249,3 +249,10 @@ fn constructs_say_what_they_are() {
         ]
     );
 }
+
+#[test]
+fn a_loop_in_a_loop_sees_the_outer_one_s_variables() {
+    let inner = for_("j", list(vec![num(3.0)]), vec![let_("x", text("{i} {j}"))]);
+    let run = run(vec![for_("i", list(vec![num(2.0)]), vec![inner])]);
+    assert_eq!(run.shown("x"), "2 3");
+}

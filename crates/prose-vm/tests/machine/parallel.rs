@@ -356,3 +356,33 @@ fn the_binding_of_a_branch_is_its_name() {
         ("b", prose_model::BindKind::Branch)
     );
 }
+
+#[test]
+fn what_a_sibling_has_bound_stands_when_a_branch_fails() {
+    let fails = do_(vec![session("Fails"), let_("n", text("late"))]);
+    let binds = do_(vec![let_("n", text("kept"))]);
+    let mut run = run(vec![
+        joined(Strategy::All, Policy::Continue, vec![fails, binds]),
+        let_("x", var("n")),
+    ]);
+    run.fail("Fails", ErrorKind::Backend, "down");
+    assert_eq!(run.shown("x"), "kept");
+}
+
+#[test]
+fn a_join_that_raises_clears_what_an_earlier_round_has_left() {
+    let branch = do_(vec![session("S {item}"), let_("n", var("item"))]);
+    let round = try_(
+        vec![parallel(vec![branch])],
+        Some(vec![let_("x", var("n"))]),
+        None,
+    );
+    let mut run = run(vec![
+        let_("x", text("untouched")),
+        for_("item", list(vec![num(1.0), num(2.0)]), vec![round]),
+    ]);
+    run.reply("S 1", "ok");
+    assert_eq!(run.shown("n"), "1");
+    run.fail("S 2", ErrorKind::Backend, "down");
+    assert_eq!(run.shown("x"), "null");
+}
