@@ -300,16 +300,8 @@ impl State<'_> {
         if first || col != 0 || matches!(kind, R_PAREN | R_BRACK | R_BRACE) {
             return;
         }
-        if kind == IDENT {
-            let word = self.lexed.text(self.text, index);
-            // `as err:` is a `catch` without its word.
-            if matches!(word, "elif" | "else" | "catch" | "finally" | "option" | "as") {
-                return;
-            }
-            // The words of other languages for the same clauses.
-            if matches!(word, "elseif" | "elsif" | "except" | "rescue") {
-                return;
-            }
+        if kind == IDENT && continues_statement(self.lexed.text(self.text, index)) {
+            return;
         }
         let comment = self.comments.iter().find(|(_, col)| *col == 0);
         self.out.cuts.push(Cut {
@@ -545,5 +537,14 @@ pub(crate) fn closes(open: SyntaxKind, close: SyntaxKind) -> bool {
     matches!(
         (open, close),
         (L_PAREN, R_PAREN) | (L_BRACK, R_BRACK) | (L_BRACE, R_BRACE)
+    )
+}
+
+/// Whether a line that begins with this word belongs to the statement above, so that the file is not cut there.
+pub(crate) fn continues_statement(word: &str) -> bool {
+    // `as err:` is a `catch` without its word; the last ones are what other languages call the same clauses.
+    matches!(
+        word,
+        "elif" | "else" | "catch" | "finally" | "option" | "as" | "elseif" | "elsif" | "except" | "rescue"
     )
 }

@@ -8,6 +8,7 @@ use super::{Lexed, Lexer, Looked};
 use crate::{
     SyntaxErrorKind,
     SyntaxKind::{self, *},
+    layout::continues_statement,
     text::name_len,
 };
 
@@ -386,6 +387,8 @@ fn is_head(line: &str) -> bool {
         "do" => rest == ":" || named && behind_name().starts_with('('),
         "if" | "choice" => rest.starts_with("**"),
         "" => false,
+        // Before these the file is not cut, and so nothing can be ended there.
+        word if continues_statement(word) => false,
         _ => {
             let value = rest.strip_prefix('=').map(str::trim_start).unwrap_or("");
             ["session", "resume:", "do ", "parallel", "\""]
