@@ -140,7 +140,10 @@ pub fn add_steps(session: &mut Session, agents: &[Agent]) {
         return;
     };
     let mut build = vec!["build", "--package", "prose-tests", "--bin", "agents"];
-    if agents.contains(&Agent::LocalModel) {
+    if agents
+        .iter()
+        .any(|agent| matches!(agent, Agent::Claude | Agent::LocalModel))
+    {
         build.extend(["--package", "prose-cli", "--bin", "prose"]);
     }
     if !session.step(

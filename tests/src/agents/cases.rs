@@ -7,6 +7,7 @@ use mock_model::{Answer, Fault, Logged, Rule, Script};
 use serde_json::{Value, json};
 
 use super::acp;
+use super::program::program;
 use super::{Agent, KEY, Stage};
 
 /// What the agents are asked.
@@ -29,6 +30,10 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
         Agent::Claude | Agent::Codex | Agent::ClaudeAcp | Agent::CodexAcp
     ) {
         all.push(("busy", busy));
+    }
+    // What runs on a backend of ours.
+    if agent == Agent::Claude {
+        all.push(("program", program));
     }
     all.into_iter()
         .map(|(name, case)| (format!("{}::{name}", agent.name()), case))

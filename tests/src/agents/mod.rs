@@ -4,6 +4,7 @@
 mod acp;
 mod cases;
 pub mod local;
+mod program;
 mod stage;
 
 use std::path::PathBuf;

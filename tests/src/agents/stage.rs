@@ -75,6 +75,11 @@ impl Stage {
             )
         })?;
         let mut command = Command::new(program);
+        self.prepare(&mut command, arguments);
+        Ok(command)
+    }
+
+    fn prepare(&self, command: &mut Command, arguments: &[&str]) {
         command
             .args(arguments)
             .current_dir(&self.work)
@@ -83,7 +88,6 @@ impl Stage {
             .envs(std::env::var_os(MARK).map(|mark| (MARK, mark)))
             .process_group(0)
             .stdin(Stdio::null());
-        Ok(command)
     }
 
     /// Runs the agent to its end.
@@ -92,11 +96,26 @@ impl Stage {
     ///
     /// If it can't be started or takes too long.
     pub fn run(&self, arguments: &[&str]) -> Result<Ended, String> {
+        self.run_to_end(self.command(arguments)?)
+    }
+
+    /// Runs `prose`, which lies beside the tests, to its end.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be started or takes too long.
+    pub fn run_prose(&self, arguments: &[&str]) -> Result<Ended, String> {
+        let here = std::env::current_exe().map_err(|error| format!("can't find prose: {error}"))?;
+        let mut command = Command::new(here.with_file_name("prose"));
+        self.prepare(&mut command, arguments);
+        self.run_to_end(command)
+    }
+
+    fn run_to_end(&self, mut command: Command) -> Result<Ended, String> {
         let problem = |error: std::io::Error| format!("can't run {}: {error}", self.agent.name());
         // Files, because a pipe that is held open by a grandchild would never end.
         let (output, errors) = (self.folder.path().join("out"), self.folder.path().join("err"));
-        let mut child = self
-            .command(arguments)?
+        let mut child = command
             .stdout(File::create(&output).map_err(problem)?)
             .stderr(File::create(&errors).map_err(problem)?)
             .spawn()
