@@ -515,7 +515,12 @@ output r = helper(question: topic)
     let ran = prose(dir.path(), &args);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(!dir.path().join(".prose").exists(), "nothing was run");
-    let plan = parse(&ran.stdout)["plan"].clone();
+    let shown = parse(&ran.stdout);
+    assert_eq!(
+        shown["permissions"]["defaults"]["bash"],
+        "a person is asked about each command"
+    );
+    let plan = shown["plan"].clone();
     assert_eq!(
         plan["sessions"],
         json!({"min": 6, "max": 3 * 3 + 4 + 2 + 1}),
@@ -565,6 +570,7 @@ output r = helper(question: topic)
         "sessions: 6 to 16",
         "Review {text} of {topic}",
         "haiku  (session)",
+        "Permissions where a session says nothing",
         "(max",
         "a.prose:16",
     ] {

@@ -159,8 +159,9 @@ fn permissions(text: &mut String, prepared: &Prepared, backend: Option<&str>, pa
     let never = vocabulary::PERMISSION_NEVER.replace('`', "");
     text.push_str(&format!("  {}  {never}\n", paint.dim("never   ")));
     if let Some(name) = backend.filter(|name| has_own_tools(prepared, name)) {
-        let note =
-            format!("{name} uses tools of its own: it is told these rules, and its own settings count, too");
+        let note = format!(
+            "{name} uses tools of its own; it is answered by these rules when it asks, and keeping to them is up to it"
+        );
         text.push_str(&format!("  {}  {}\n", paint.dim("by      "), plain(&note)));
     }
 }
