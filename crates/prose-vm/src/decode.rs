@@ -397,6 +397,8 @@ mod tests {
                 "{text}"
             );
         }
+        let exact = record(r#"{"Risk Level": "folded", "risk_level": "exact"}"#, &keys).unwrap();
+        assert_eq!(exact.get("risk_level"), Some(&Value::text("exact")));
         assert_eq!(record("Nothing here.", &keys), None);
         assert_eq!(record("See: this", &keys), None, "no wanted key");
         assert_eq!(record("[1]", &keys), None);

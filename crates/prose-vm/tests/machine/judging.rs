@@ -214,3 +214,31 @@ fn an_assertion_by_the_judge() {
     run.no();
     assert!(run.error().starts_with("assertion:"));
 }
+
+#[test]
+fn no_progress_counts_whatever_the_rest_of_the_condition_says() {
+    let test = until(bin(BinaryOp::Or, judge("done"), judge("enough")));
+    let mut run = run(vec![loop_(test, Some(5), vec![session("S")]), session("After")]);
+    run.decide(Decision::NoProgress).no();
+    assert_eq!(run.sessions(), ["After"]);
+}
+
+#[test]
+fn each_condition_of_a_test_is_told_its_own_verdicts() {
+    let test = until(bin(BinaryOp::Or, judge("done"), judge("enough")));
+    let mut run = run(vec![loop_(test, Some(5), vec![session("S")])]);
+    run.no().decide(Decision::Unsure).reply("S", "a");
+    let Ask::Loop { previous, .. } = &run.judge().ask else {
+        panic!()
+    };
+    assert_eq!(previous.len(), 1);
+    assert_eq!(previous[0].decision, Decision::No);
+}
+
+#[test]
+fn the_option_that_is_written_just_so_goes_first() {
+    let options = vec![("go", vec![text("small")]), ("Go", vec![text("large")])];
+    let mut run = run(vec![let_("x", choice("where", options))]);
+    run.decide(Decision::Option("Go".into()));
+    assert_eq!(run.shown("x"), "large");
+}
