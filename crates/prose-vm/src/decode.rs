@@ -434,6 +434,8 @@ mod tests {
             "No-one knows.",
             "keep-sake",
             "no’s",
+            "y",
+            "n",
         ] {
             assert_eq!(boolean(open), None, "{open}");
         }

@@ -370,3 +370,14 @@ fn sessions_in_one_right_side_run_left_to_right() {
     run.reply("B", "b");
     assert_eq!(run.shown("x"), "[a, b]");
 }
+
+#[test]
+fn what_a_block_gives_an_arrow_is_no_sessions_binding() {
+    let f = block("f", &[], vec![let_("a", session("A")), let_("b", text("other"))]);
+    let body = vec![arrow(vec![call("f", vec![]), session("B")])];
+    let mut run = run_program(program(body).block(f));
+    run.reply("A", "ok");
+    let given = &run.session("B").context;
+    assert_eq!((given.len(), given[0].label.as_str()), (1, "previous"));
+    assert_eq!(given[0].binding, None);
+}
