@@ -4,6 +4,8 @@
 //! another string, a statement begins at column 0 in between, and the plain reading leaves something open or takes prose for
 //! code further on, the string ends before that statement. A program that is whole is always read plainly.
 
+use rustc_hash::FxHashMap;
+
 use super::{Lexed, Lexer, Looked};
 use crate::{
     SyntaxErrorKind,
@@ -12,21 +14,25 @@ use crate::{
     text::name_len,
 };
 
-/// How often a text is read plainly to its end. More than a few never help: each answers for all delimiters it meets.
+/// How often a text is read plainly to its end, which keeps lexing linear. Each reading answers for all delimiters it meets, so
+/// that real texts need one or two.
 const READINGS: usize = 16;
 
 /// How many lines a missing begin is sought upwards.
 const LINES_UP: usize = 500;
 
-/// What the plain reading of a text's rest gave. Offsets in the whole text.
+/// What plain readings of a text's rest gave. Offsets in the whole text.
 #[derive(Debug, Default)]
 pub(crate) struct Outlook {
     /// Where the lexed part begins.
     pub(crate) from: usize,
-    /// Begins of strings and discretions over several lines, in order.
+    /// For begins of strings and discretions over several lines: whether all from there on end, and nothing behind looks like
+    /// prose that was taken for code. The same whatever reading came upon them.
+    known: FxHashMap<usize, bool>,
+    /// Such begins in the reading under way, in order.
     openers: Vec<usize>,
-    /// Whether all of them end, and nothing behind the first looks like prose that was taken for code.
-    closed: bool,
+    /// The last place in it where something does not end, or prose was taken for code.
+    last_bad: Option<usize>,
     readings: usize,
 }
 
@@ -129,22 +135,27 @@ impl Lexer<'_> {
 
     /// In a plain reading, notes a begin and whether it has an end.
     fn note(&mut self, start: usize, closed: bool) {
-        self.outlook.openers.push(self.outlook.from + start);
-        self.outlook.closed &= closed;
+        let place = self.outlook.from + start;
+        self.outlook.openers.push(place);
+        if !closed {
+            self.outlook.last_bad = Some(place);
+        }
     }
 
     /// Whether by plain reading everything from a begin on is closed.
     fn all_closed(&mut self, start: usize) -> bool {
         let place = self.outlook.from + start;
-        if self.outlook.openers.binary_search(&place).is_ok() {
-            return self.outlook.closed;
+        if let Some(closed) = self.outlook.known.get(&place) {
+            return *closed;
         }
+        // Every reading so far has found something open, or it would have known of this place. That this one is open, too, is
+        // the answer that a part of the text gives as well when it is read alone: it ends where this is ended.
         if self.outlook.readings >= READINGS {
-            return true;
+            return false;
         }
         self.outlook.readings += 1;
         self.outlook.openers.clear();
-        self.outlook.closed = true;
+        self.outlook.last_bad = None;
         let mut lexer = Lexer {
             text: self.text,
             bytes: self.bytes,
@@ -168,11 +179,22 @@ impl Lexer<'_> {
             // Text that is read as if it weren't text: no program holds these outside of strings, but prose is full of them.
             let prose = kind == UNKNOWN && !matches!(self.bytes[start], b'/' | b'~' | b'\\' | b'$');
             if prose || lexer.out.errors.iter().any(|it| it.kind.weight() == Some(2)) {
-                lexer.outlook.closed = false;
+                lexer.outlook.last_bad = Some(lexer.outlook.from + start);
             }
             lexer.out.errors.clear();
         }
-        self.outlook.closed
+        let Outlook {
+            known,
+            openers,
+            last_bad,
+            ..
+        } = &mut *self.outlook;
+        known.extend(
+            openers
+                .drain(..)
+                .map(|at| (at, last_bad.is_none_or(|bad| bad < at))),
+        );
+        last_bad.is_none()
     }
 
     /// Ends a string that is never closed, at a statement or the text's end. One that only stands at the end of other lines
