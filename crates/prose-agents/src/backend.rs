@@ -7,7 +7,7 @@ use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 
 use crate::api::{AnthropicFactory, OpenAiFactory};
 use crate::mock::{MockError, MockFile};
-use crate::{ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
+use crate::{AcpFactory, ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
 
 /// A backend ready to use: its sessions, its judge, and what it answers besides.
 #[derive(Clone)]
@@ -157,6 +157,7 @@ impl Registry {
         let mut registry = Registry::empty();
         registry.catalog = catalog;
         registry.add(ClaudeFactory);
+        registry.add(AcpFactory);
         registry.add(AnthropicFactory::default());
         registry.add(OpenAiFactory::default());
         registry.add(SimulateFactory);

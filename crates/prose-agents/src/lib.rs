@@ -12,6 +12,7 @@
 //! Architecture invariant: a backend keeps no truth about a run. Asked again with the same effect id, it
 //! may repeat its work, and the runtime decides which answer counts.
 
+mod acp;
 pub mod api;
 mod backend;
 pub mod child;
@@ -25,10 +26,12 @@ pub mod policy;
 pub mod process;
 pub mod prompt;
 pub mod redact;
+mod reply;
 mod session;
 mod simulate;
 pub mod tools;
 
+pub use acp::{Acp, AcpFactory};
 pub use backend::{
     Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Looked, MockSource, Registry,
     ReplayFactory, SimulateFactory,

@@ -3,75 +3,21 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use async_trait::async_trait;
+use common::{Recorder, condition, gone, patterns, request, rule, spawn, wait_for};
 use expect_test::{Expect, expect};
-use prose_agents::prompt::RenderedPrompt;
 use prose_agents::*;
 use prose_model::backend::{BackendSpec, Variables};
 use prose_model::*;
 use serde_json::{Value as Json, json};
 
 const KEY: &str = "sk-ant-very-secret-0001";
-
-/// Records what a session reports; answers questions about permissions with `answer`.
-struct Recorder {
-    answer: PermissionAnswer,
-    lines: Mutex<Vec<String>>,
-    child: Mutex<Option<u32>>,
-}
-
-impl Recorder {
-    fn new(answer: PermissionAnswer) -> Arc<Recorder> {
-        Arc::new(Recorder {
-            answer,
-            lines: Mutex::default(),
-            child: Mutex::default(),
-        })
-    }
-
-    fn push(&self, line: String) {
-        self.lines.lock().unwrap().push(line);
-    }
-
-    fn text(&self) -> String {
-        self.lines.lock().unwrap().join("\n")
-    }
-}
-
-#[async_trait]
-impl SessionSink for Recorder {
-    async fn started(&self, handle: Option<Json>, model: Option<String>) -> Result<(), Failure> {
-        self.push(format!("started {handle:?} {}", model.unwrap_or_default()));
-        Ok(())
-    }
-    async fn child(&self, pid: u32) -> Result<(), Failure> {
-        *self.child.lock().unwrap() = Some(pid);
-        Ok(())
-    }
-    fn update(&self, update: SessionUpdate) {
-        self.push(match update {
-            SessionUpdate::Text(text) => format!("text {text:?}"),
-            SessionUpdate::Tool { name, detail } => format!("tool {name} {detail}"),
-            SessionUpdate::Usage(usage) => format!("usage {} {}", usage.input_tokens, usage.output_tokens),
-        });
-    }
-    fn notice(&self, message: String) {
-        self.push(format!("notice {message}"));
-    }
-    async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
-        self.push(format!(
-            "ask {} {}: {}",
-            question.key, question.tool, question.detail
-        ));
-        self.answer
-    }
-}
 
 /// A folder with a workspace, a staging folder, and a program.
 struct Stage {
@@ -136,25 +82,7 @@ impl Stage {
 
     fn session(&self, change: impl FnOnce(&mut SessionRequest, &mut SessionSpawn)) -> SessionSpawn {
         let mut asked = request();
-        let mut spawn = SessionSpawn {
-            effect: "e1".into(),
-            order: 0,
-            lease: 1,
-            request: Arc::new(asked.clone()),
-            prompt: RenderedPrompt {
-                system: "You are a critic.".to_owned(),
-                user: "Judge the draft: it's \"fine\".".to_owned(),
-                files: Vec::new(),
-            },
-            work_dir: self.path("work"),
-            staging: self.path("work/.prose/staging"),
-            memory: None,
-            timeout: None,
-            budget: SpendLimit::default(),
-            sink: self.sink.clone(),
-            cancel: CancelToken::new(),
-            clock: Clock::Real,
-        };
+        let mut spawn = spawn(self.path("work"), self.sink.clone());
         change(&mut asked, &mut spawn);
         spawn.request = Arc::new(asked);
         spawn
@@ -207,48 +135,6 @@ fn variables() -> Variables {
         process.insert(name.to_owned(), value.to_owned());
     }
     Variables::new(process, BTreeMap::new())
-}
-
-fn request() -> SessionRequest {
-    SessionRequest {
-        agent: Some("critic".into()),
-        label: "judge".to_owned(),
-        model: Some("opus".to_owned()),
-        system: None,
-        task: Text::inline("judge"),
-        context: Vec::new(),
-        context_given: false,
-        skills: Vec::new(),
-        permissions: Vec::new(),
-        memory: None,
-        binding: BindingTarget {
-            binding: BindingRef {
-                name: "verdict".into(),
-                execution_id: None,
-                program: Vec::new(),
-            },
-            bind_kind: BindKind::Let,
-            source: SourceRange {
-                file: 0,
-                start: 0,
-                end: 0,
-            },
-        },
-        scope: None,
-        attempt: 1,
-        max_attempts: 1,
-    }
-}
-
-fn rule(key: &str, rule: PermissionValue) -> PermissionRule {
-    PermissionRule {
-        key: key.into(),
-        rule,
-    }
-}
-
-fn patterns(list: &[&str]) -> PermissionValue {
-    PermissionValue::Patterns(list.iter().map(|one| (*one).to_owned()).collect())
 }
 
 #[tokio::test]
@@ -571,25 +457,6 @@ async fn one_that_breaks_down_says_how() {
     assert!(stage.backend.sessions.spawn(session).await.is_ok());
 }
 
-fn gone(pid: u32) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while process::identify(pid).is_some() {
-        assert!(Instant::now() < until, "process {pid} is still there");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn wait_for(path: &Path) -> String {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        match std::fs::read_to_string(path) {
-            Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
-            _ => assert!(Instant::now() < until, "{} does not come", path.display()),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_cancelled_or_dropped_leaves_nothing() {
     for dropped in [false, true] {
@@ -645,21 +512,12 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"…","stru
     let stage = Stage::with(script, PermissionAnswer::Allow, |spec| {
         spec.models.insert("sonnet".to_owned(), "middle-model".to_owned());
     });
-    let input = JudgeInput {
-        effect: "e1".into(),
-        stmt: "main/0".into(),
-        request: Arc::new(JudgeRequest {
-            ask: Ask::Condition,
-            text: Text::inline("the text is done"),
-            names: Vec::new(),
-            history: Vec::new(),
-        }),
-        text: "the text is done".to_owned(),
-        attempt: 1,
-        content: Arc::new(InlineContent),
-        cancel: CancelToken::new(),
-    };
-    let verdict = stage.backend.judge.decide(input).await.unwrap();
+    let verdict = stage
+        .backend
+        .judge
+        .decide(condition("the text is done"))
+        .await
+        .unwrap();
     assert_eq!(verdict.decision, Decision::Yes);
     assert_eq!(verdict.reason, "all is said");
     assert_eq!(verdict.usage.output_tokens, 3);

@@ -4,9 +4,8 @@
 //! standard input, never by arguments, and before it uses a tool it asks. What it may is decided by the session's
 //! [`Policy`]; nothing of its user's settings, memory files, plugins and servers is loaded.
 
-mod permit;
+pub(crate) mod permit;
 mod protocol;
-mod reply;
 mod turn;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use prose_model::{ErrorKind, Failure};
 use crate::child::{Environment, find_program};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::policy::{Gate, Policy};
+use crate::reply::{Said, reply};
 use crate::{
     Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
     Redactor, SessionBackend, SessionReply, SessionSpawn, failure, one_line,
@@ -28,7 +28,7 @@ use turn::{Job, Turn};
 
 const KIND: &str = "claude";
 const PROGRAM: &str = "claude";
-const KEY: &str = "ANTHROPIC_API_KEY";
+pub(crate) const KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const SETUP: &str = "install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY";
 
 /// The model that decides, by the program's name for it, unless `[models]` has one for `judge`.
@@ -37,7 +37,7 @@ const JUDGE_MODEL: &str = "sonnet";
 const JUDGE_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// What Claude Code itself reads to reach a model: keys, addresses, ids.
-const OWN_VARIABLES: &[&str] = &[
+pub(crate) const OWN_VARIABLES: &[&str] = &[
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_CUSTOM_HEADERS",
@@ -74,7 +74,7 @@ const OWN_VARIABLES: &[&str] = &[
 ];
 
 /// How it has to behave where nobody sits in front of it.
-const FIXED_VARIABLES: &[(&str, &str)] = &[
+pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("DISABLE_TELEMETRY", "1"),
@@ -285,7 +285,12 @@ impl SessionBackend for Claude {
 
     async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure> {
         let turn = self.turn(self.session_job(&session), &session.cancel).await?;
-        reply::reply(&session, turn)
+        let said = Said {
+            text: turn.text,
+            usage: turn.usage,
+            refused: turn.denied,
+        };
+        reply(&session, said)
     }
 }
 

@@ -15,7 +15,7 @@ const TOOLS: &[(&str, &[&str])] = &[
 ];
 
 /// What its own search must not look into, in its notation.
-pub(super) const REFUSED: &[&str] = &["Read(**/.prose/.env)", "Read(**/.prose/.env.*)"];
+pub(crate) const REFUSED: &[&str] = &["Read(**/.prose/.env)", "Read(**/.prose/.env.*)"];
 
 /// The tool by which it gives an answer of a given form.
 const ANSWER: &str = "StructuredOutput";
@@ -23,7 +23,7 @@ const ANSWER: &str = "StructuredOutput";
 const SEARCH_HOST: &str = "api.anthropic.com";
 
 /// The tools that the policy may let through.
-pub(super) fn tools(policy: &Policy) -> Vec<&'static str> {
+pub(crate) fn tools(policy: &Policy) -> Vec<&'static str> {
     // A shell is also what the permission to start programs is used through.
     let possible = |key: &str| policy.is_possible(key);
     let allowed = TOOLS.iter().filter(|(key, _)| possible(key));
@@ -84,7 +84,7 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
 
 /// Whether the rules permit to read whatever may be in a folder, though not the folder by its own name, as `src/**` does
 /// for `src`. It is told by names that only a pattern for all of them matches.
-fn holds_only_readable(policy: &Policy, folder: &Path) -> bool {
+pub(crate) fn holds_only_readable(policy: &Policy, folder: &Path) -> bool {
     let ruled_out = matches!(
         policy.decide(Access::Read(folder)),
         Decision::Deny(Denial::Rule { .. })
@@ -97,7 +97,7 @@ fn holds_only_readable(policy: &Policy, folder: &Path) -> bool {
 }
 
 /// Whether a file pattern leads elsewhere than below the folder that it is looked for in.
-fn climbs(pattern: &str) -> bool {
+pub(crate) fn climbs(pattern: &str) -> bool {
     let braced = |c| matches!(c, '/' | '\\' | '{' | '}' | ',');
     Path::new(pattern).is_absolute()
         || pattern.starts_with('~')
@@ -108,7 +108,7 @@ fn climbs(pattern: &str) -> bool {
 }
 
 /// Host and port of an http or https address.
-fn host_of(url: &str) -> Option<(String, u16)> {
+pub(crate) fn host_of(url: &str) -> Option<(String, u16)> {
     let url = reqwest::Url::parse(url).ok()?;
     let port = url
         .port_or_known_default()

@@ -1,15 +1,24 @@
-//! From what the agent wrote and said to the session's result.
+//! From what an agent that works on files wrote and said to the session's result.
 
-use prose_model::{ErrorKind, Failure, MemoryMode};
+use prose_model::{ErrorKind, Failure, MemoryMode, Usage};
 
-use super::turn::Turn;
 use crate::prompt::{STAGED_BINDING, STAGED_MEMORY};
 use crate::{MemoryUpdate, ReplyBody, SessionReply, SessionSpawn, failure};
 
 /// The beginning of the receipt that the prompt asks for.
 const RECEIPT: &str = "Binding written:";
 
-pub(super) fn reply(session: &SessionSpawn, turn: Turn) -> Result<SessionReply, Failure> {
+/// How a turn of an agent ended.
+pub(crate) struct Said {
+    /// What it said last.
+    pub(crate) text: String,
+    pub(crate) usage: Usage,
+    /// What it wanted to do and was refused.
+    pub(crate) refused: Vec<String>,
+}
+
+/// The file that it wrote, else, with a warning, what it said.
+pub(crate) fn reply(session: &SessionSpawn, turn: Said) -> Result<SessionReply, Failure> {
     let wrote = |name: &str| std::fs::metadata(session.staging.join(name)).is_ok_and(|file| file.len() > 0);
     let remembers = session
         .request
@@ -41,8 +50,8 @@ pub(super) fn reply(session: &SessionSpawn, turn: Turn) -> Result<SessionReply, 
             memory,
         });
     }
-    if !turn.denied.is_empty() {
-        let mut tools = turn.denied;
+    if !turn.refused.is_empty() {
+        let mut tools = turn.refused;
         tools.dedup();
         return Err(Failure {
             usage: turn.usage,

@@ -1,0 +1,305 @@
+//! What is known about some agents: how they are started, what they read, in which mode they ask before they act.
+
+use std::path::{Path, PathBuf};
+
+use prose_model::backend::{BackendSpec, Variables};
+use serde_json::{Value as Json, json};
+
+use crate::child::Environment;
+use crate::claude;
+use crate::policy::Policy;
+
+/// Modes in which agents that nothing is known about ask before they act; the first that is offered is taken.
+const ASKING_MODES: &[&str] = &["default", "ask", "manual", "read-only", "normal"];
+
+/// An agent that is known.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Preset {
+    /// By which name it is asked for: `command = "NAME"`.
+    pub(super) name: &'static str,
+    /// Its program.
+    program: &'static str,
+    /// What makes the program speak the protocol.
+    args: &'static [&'static str],
+    /// Its package, as `npx` names it.
+    package: &'static str,
+    /// The modes in which it asks, best first.
+    modes: &'static [&'static str],
+    /// Variables that it reads: keys, addresses, places.
+    variables: &'static [&'static str],
+    /// How it has to behave where nobody sits in front of it.
+    fixed: &'static [(&'static str, &'static str)],
+    /// Variables that may hold its key, with the way to log in that reads it.
+    keys: &'static [(&'static str, &'static str)],
+    /// The variable that holds the address of its service.
+    address: Option<&'static str>,
+    /// How its user logs in.
+    login: &'static str,
+}
+
+const PRESETS: &[Preset] = &[
+    Preset {
+        name: "claude",
+        program: "claude-agent-acp",
+        args: &[],
+        package: "@agentclientprotocol/claude-agent-acp",
+        modes: &["default"],
+        variables: claude::OWN_VARIABLES,
+        fixed: claude::FIXED_VARIABLES,
+        keys: &[(claude::KEY, "")],
+        address: Some("ANTHROPIC_BASE_URL"),
+        login: "start `claude` once to log in, or set ANTHROPIC_API_KEY",
+    },
+    Preset {
+        name: "codex",
+        program: "codex-acp",
+        args: &[],
+        package: "@agentclientprotocol/codex-acp",
+        // In all others files are written without a question.
+        modes: &["read-only"],
+        variables: &["CODEX_HOME", "OPENAI_BASE_URL"],
+        fixed: &[],
+        keys: &[("OPENAI_API_KEY", "api-key"), ("CODEX_API_KEY", "api-key")],
+        address: Some("OPENAI_BASE_URL"),
+        login: "run `codex login`, or set OPENAI_API_KEY",
+    },
+    Preset {
+        name: "gemini",
+        program: "gemini",
+        args: &["--acp"],
+        package: "@google/gemini-cli",
+        modes: &["default"],
+        variables: &[
+            "GEMINI_CLI_HOME",
+            "GEMINI_CLI_TRUST_WORKSPACE",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "GOOGLE_CLOUD_LOCATION",
+            "GOOGLE_CLOUD_PROJECT",
+            "GOOGLE_GEMINI_BASE_URL",
+            "GOOGLE_GENAI_USE_GCA",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+        ],
+        fixed: &[("GEMINI_TELEMETRY_ENABLED", "false")],
+        keys: &[
+            ("GEMINI_API_KEY", "gemini-api-key"),
+            ("GOOGLE_API_KEY", "vertex-ai"),
+        ],
+        address: Some("GOOGLE_GEMINI_BASE_URL"),
+        login: "start `gemini` once to log in, or set GEMINI_API_KEY",
+    },
+    Preset {
+        name: "opencode",
+        program: "opencode",
+        args: &["acp"],
+        package: "opencode-ai",
+        modes: &["build"],
+        variables: &[
+            "OPENCODE_CONFIG",
+            "OPENCODE_CONFIG_DIR",
+            "OPENCODE_DISABLE_MODELS_FETCH",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD",
+        ],
+        fixed: &[
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            // IMPORTANT: it asks for nothing by itself.
+            (
+                "OPENCODE_PERMISSION",
+                r#"{"*":"ask","todowrite":"allow","todoread":"allow","task":"deny","skill":"deny","question":"deny"}"#,
+            ),
+        ],
+        keys: &[
+            ("ANTHROPIC_API_KEY", ""),
+            ("GEMINI_API_KEY", ""),
+            ("OPENAI_API_KEY", ""),
+            ("OPENCODE_API_KEY", ""),
+            ("OPENROUTER_API_KEY", ""),
+        ],
+        address: None,
+        login: "run `opencode auth login`",
+    },
+];
+
+/// The names of the agents that are known.
+pub(super) fn names() -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+    names.join(", ")
+}
+
+/// What to start, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Agent {
+    /// The program, as it is looked for.
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    preset: Option<&'static Preset>,
+}
+
+impl Agent {
+    /// The agent that configuration names; none when it names none.
+    pub(super) fn of(spec: &BackendSpec) -> Option<Agent> {
+        let command = spec.command.as_deref()?;
+        let given = spec.args.as_deref().unwrap_or_default();
+        let named = PRESETS.iter().find(|preset| preset.name == command);
+        let file = Path::new(command).file_stem();
+        let known = named
+            .or_else(|| {
+                PRESETS
+                    .iter()
+                    .find(|preset| file == Some(preset.program.as_ref()))
+            })
+            .or_else(|| PRESETS.iter().find(|preset| preset.is_started_by(given)));
+        Some(Agent {
+            program: PathBuf::from(named.map_or(command, |preset| preset.program)),
+            args: match (&spec.args, known) {
+                (Some(args), _) => args.clone(),
+                (None, Some(preset)) => preset.args.iter().map(|arg| (*arg).to_owned()).collect(),
+                (None, None) => Vec::new(),
+            },
+            preset: known,
+        })
+    }
+
+    /// The name for messages.
+    pub(super) fn name(&self) -> String {
+        match self.preset {
+            Some(preset) => preset.program.to_owned(),
+            None => self.program.display().to_string(),
+        }
+    }
+
+    /// How to get it.
+    pub(super) fn setup(&self) -> String {
+        match self.preset {
+            Some(preset) => format!("`npm install -g {}`, then {}", preset.package, preset.login),
+            None => super::SETUP.to_owned(),
+        }
+    }
+
+    /// How its user logs in.
+    pub(super) fn login(&self) -> &'static str {
+        self.preset
+            .map_or("log in with the agent's own program", |preset| preset.login)
+    }
+
+    /// All the variables that it sees; the text says what can't be done.
+    pub(super) fn environment(
+        &self,
+        spec: &BackendSpec,
+        variables: &Variables,
+    ) -> Result<Environment, String> {
+        let mut environment = Environment::basic(variables);
+        if let Some(preset) = self.preset {
+            environment.take(variables, preset.variables);
+            let keys: Vec<&str> = preset.keys.iter().map(|(name, _)| *name).collect();
+            environment.take(variables, &keys);
+        }
+        if let Some(name) = &spec.api_key_env {
+            let key = variables
+                .get(name)
+                .ok_or_else(|| format!("the variable {name}, which `api_key_env` names, is not set"))?;
+            // Under its own name, too: an agent's own settings may know it by that.
+            environment.set(name, key);
+            if let Some((known, _)) = self.preset.and_then(|preset| preset.keys.first()) {
+                environment.set(known, key);
+            }
+        }
+        if let Some(url) = &spec.base_url {
+            let name = self.preset.and_then(|preset| preset.address).ok_or(
+                "`base_url` can't be handed to this agent: set the address in the agent's own settings",
+            )?;
+            environment.set(name, url);
+        }
+        for (name, value) in self.preset.iter().flat_map(|preset| preset.fixed) {
+            environment.set(name, value);
+        }
+        Ok(environment)
+    }
+
+    /// The names of variables that may hold a key.
+    pub(super) fn key_names(&self) -> Vec<&'static str> {
+        let keys = self.preset.map_or(&[][..], |preset| preset.keys);
+        keys.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The way to log in by a key that it has, of those that it offers.
+    pub(super) fn key_login(&self, environment: &Environment, offered: &[String]) -> Option<&'static str> {
+        let keys = self.preset?.keys.iter();
+        let ways = keys.filter(|(name, way)| !way.is_empty() && environment.get(name).is_some());
+        ways.map(|(_, way)| *way)
+            .find(|way| offered.iter().any(|offered| offered == way))
+    }
+
+    /// The modes in which it asks before it acts, best first.
+    pub(super) fn modes(&self) -> &'static [&'static str] {
+        self.preset.map_or(ASKING_MODES, |preset| preset.modes)
+    }
+
+    /// What a new session is told beyond the protocol. Without a policy it is to have no tools.
+    pub(super) fn session_meta(&self, policy: Option<&Policy>) -> Option<Json> {
+        if self.preset?.name != "claude" {
+            return None;
+        }
+        let tools = policy.map(claude::permit::tools).unwrap_or_default();
+        // Nothing of what its user has set up for himself, and a question before each use of a tool.
+        Some(json!({"claudeCode": {"options": {
+            "settingSources": [],
+            "tools": tools,
+            "disallowedTools": claude::permit::REFUSED,
+            "settings": {"permissions": {"ask": tools}},
+            "strictMcpConfig": true,
+        }}}))
+    }
+}
+
+impl Preset {
+    /// Whether these are arguments of a program that fetches and starts its package.
+    fn is_started_by(&self, args: &[String]) -> bool {
+        args.iter().any(|arg| {
+            arg.strip_prefix(self.package)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(command: &str, args: Option<&[&str]>) -> (String, String, Option<&'static str>) {
+        let agent = Agent::of(&BackendSpec {
+            command: Some(command.to_owned()),
+            args: args.map(|args| args.iter().map(|arg| (*arg).to_owned()).collect()),
+            ..BackendSpec::default()
+        })
+        .unwrap();
+        (
+            agent.program.display().to_string(),
+            agent.args.join(" "),
+            agent.preset.map(|preset| preset.name),
+        )
+    }
+
+    #[test]
+    fn agents_are_known_by_name_program_and_package() {
+        let is = |program: &str, args: &str, name| (program.to_owned(), args.to_owned(), name);
+        assert_eq!(agent("claude", None), is("claude-agent-acp", "", Some("claude")));
+        assert_eq!(agent("codex", None), is("codex-acp", "", Some("codex")));
+        assert_eq!(agent("gemini", None), is("gemini", "--acp", Some("gemini")));
+        assert_eq!(
+            agent("/opt/bin/opencode", None),
+            is("/opt/bin/opencode", "acp", Some("opencode"))
+        );
+        assert_eq!(
+            agent("gemini", Some(&["--acp", "--debug"])),
+            is("gemini", "--acp --debug", Some("gemini"))
+        );
+        assert_eq!(
+            agent("npx", Some(&["-y", "@agentclientprotocol/codex-acp@2.6"])),
+            is("npx", "-y @agentclientprotocol/codex-acp@2.6", Some("codex"))
+        );
+        // The command line of Claude Code does not speak the protocol.
+        assert_eq!(agent("/opt/bin/claude", None), is("/opt/bin/claude", "", None));
+        assert_eq!(agent("my-agent", Some(&["acp"])), is("my-agent", "acp", None));
+    }
+}
