@@ -292,10 +292,10 @@ impl Session<'_> {
             cause = why,
             "the agent's memory stays as it was"
         );
-        self.sink.update(SessionUpdate::Tool {
-            name: "update_memory".to_owned(),
-            detail: format!("the memory stays as it was: {}", crate::one_line(&why)),
-        });
+        self.sink.notice(format!(
+            "the agent's memory stays as it was: {}",
+            crate::one_line(&why)
+        ));
         None
     }
 }

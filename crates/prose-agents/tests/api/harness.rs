@@ -70,6 +70,7 @@ pub fn backend(kind: &str, mock: &MockModel) -> Backend {
 pub struct Kept {
     pub started: Mutex<Vec<Option<String>>>,
     pub updates: Mutex<Vec<SessionUpdate>>,
+    pub notices: Mutex<Vec<String>>,
 }
 
 impl Kept {
@@ -106,6 +107,9 @@ impl SessionSink for Kept {
     }
     fn update(&self, update: SessionUpdate) {
         self.updates.lock().unwrap().push(update);
+    }
+    fn notice(&self, message: String) {
+        self.notices.lock().unwrap().push(message);
     }
     async fn ask_permission(&self, _: PermissionQuestion) -> PermissionAnswer {
         PermissionAnswer::Deny

@@ -343,8 +343,8 @@ async fn a_memory_that_can_not_be_had_costs_no_result() {
         assert_eq!((text(&reply), &reply.memory), ("Done.", &None), "{kind}");
         assert_eq!(mock.asked().len(), 3, "it is asked for twice");
         assert_eq!(
-            sink.tools(),
-            ["update_memory the memory stays as it was: it could not be read"]
+            *sink.notices.lock().unwrap(),
+            ["the agent's memory stays as it was: it could not be read"]
         );
     }
 }
