@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 
 use crate::api::{AnthropicFactory, OpenAiFactory};
+use crate::detect::Needs;
 use crate::mock::{MockError, MockFile};
 use crate::{AcpFactory, ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
 
@@ -70,6 +71,12 @@ pub trait BackendFactory: Send + Sync {
 
     /// One line: how to set it up.
     fn setup(&self) -> &'static str;
+
+    /// What it rests on, for a person who wonders whether it can be used. Starts nothing and asks nobody.
+    fn needs(&self, context: BackendContext<'_>) -> Needs {
+        let _ = context;
+        Needs::default()
+    }
 
     /// Makes it. Starts nothing and asks nobody.
     fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError>;

@@ -295,10 +295,12 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Where a program is: itself when it is given as a path, else the first of its name in the folders of `path`.
+/// Where a program is: itself when it is given as a path, else the first of its name in the folders of `path`. Absolute, since
+/// it may be started in another folder.
 pub fn find_program(program: &Path, path: Option<&str>) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
-        return is_program(program).then(|| program.to_owned());
+        let absolute = || std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+        return is_program(program).then(absolute);
     }
     let folders = std::env::split_paths(path?).filter(|folder| folder.is_absolute());
     folders

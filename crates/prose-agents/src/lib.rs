@@ -18,6 +18,7 @@ mod backend;
 pub mod child;
 mod claude;
 mod content;
+pub mod detect;
 mod http;
 mod judge;
 pub mod judging;

@@ -40,6 +40,8 @@ pub enum Command {
     },
     /// List the example programs, or print, copy or run one
     Examples(ExamplesArgs),
+    /// Tell which backends can be used, and why others can't
+    Doctor(DoctorArgs),
     /// Print the completions for a shell
     Completions {
         /// The shell
@@ -179,6 +181,20 @@ pub struct ExamplesArgs {
     /// Run it with the answers of its mock file; no model is asked
     #[arg(long, conflicts_with = "copy", requires = "name")]
     pub run: bool,
+}
+
+/// `prose doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Have a backend answer one word: this one, or the one that a run takes
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    pub test: Option<Option<String>>,
+    /// Agree that the test may cost money
+    #[arg(long, short, requires = "test")]
+    pub yes: bool,
 }
 
 /// Formats of `prose runs`.

@@ -29,6 +29,7 @@ pub fn prose() -> ExitCode {
         Command::Fmt(args) => commands::fmt::fmt(&args),
         Command::Explain { code } => commands::explain::explain(&code),
         Command::Examples(args) => commands::examples::examples(&args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Completions { shell } => commands::completions(shell),
         Command::Lsp(args) => commands::lsp::lsp(&args),
     }

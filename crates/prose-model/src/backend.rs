@@ -15,6 +15,8 @@ pub struct BackendSpec {
     pub name: String,
     /// What it is: `claude`, `acp`, `anthropic`, `openai`, `openclaw`, `simulate` or `replay`.
     pub kind: String,
+    /// Where it is configured, as `prose.toml:12`; none: nowhere.
+    pub origin: Option<String>,
     /// The program to start; none: the kind's own.
     pub command: Option<String>,
     /// Its arguments; none: the kind's own.

@@ -37,6 +37,8 @@ pub struct Config {
 pub struct RunConfig {
     /// Name of a backend.
     pub backend: Option<String>,
+    /// Where that name is from: a file with the line, or a variable.
+    pub backend_origin: Option<String>,
     /// Where state is kept.
     pub state: Option<StateKind>,
     /// At most so many sessions at once; at least 1.
@@ -65,6 +67,8 @@ pub struct Models {
 pub struct BackendConfig {
     /// What it is; the table's name where absent, if that is a kind.
     pub kind: BackendKind,
+    /// Where the table is: a file with the line.
+    pub origin: String,
     /// The program to start.
     pub command: Option<String>,
     /// Its arguments.
@@ -292,6 +296,7 @@ impl Config {
             let spec = BackendSpec {
                 name: name.clone(),
                 kind: backend.kind.as_str().to_owned(),
+                origin: Some(backend.origin.clone()),
                 command: backend.command.clone(),
                 args: backend.args.clone(),
                 base_url: backend.base_url.clone(),
@@ -342,7 +347,9 @@ impl Config {
     /// Takes over what is not set yet.
     fn merge(&mut self, other: Config) {
         let run = &mut self.run;
-        run.backend = run.backend.take().or(other.run.backend);
+        if run.backend.is_none() {
+            (run.backend, run.backend_origin) = (other.run.backend, other.run.backend_origin);
+        }
         run.state = run.state.or(other.run.state);
         run.max_parallel = run.max_parallel.or(other.run.max_parallel);
         run.timeout = run.timeout.or(other.run.timeout);
@@ -369,8 +376,9 @@ impl Config {
             found: found.to_owned(),
         };
         let get = |name: &'static str| environment.get(name).map(|value| (name, value));
-        if let Some((_, value)) = get("OPENPROSE_BACKEND") {
+        if let Some((name, value)) = get("OPENPROSE_BACKEND") {
             config.run.backend = Some(value.to_owned());
+            config.run.backend_origin = Some(name.to_owned());
         }
         if let Some((name, value)) = get("OPENPROSE_STATE") {
             let state =
@@ -567,7 +575,7 @@ frozen = true
         assert_eq!(
             notices,
             [
-                "14: `backends.work` is ignored: a workspace that isn't trusted can't set `command`, `args`",
+                "14: `backends.work` is ignored: a workspace that isn't trusted can't set `command`, `args`, `api_key_env`",
                 "20: `backends.openai` is ignored: a workspace that isn't trusted can't set `base_url`",
             ]
         );

@@ -53,12 +53,12 @@ pub use timer::{SystemTimer, Timer, Wait};
 
 /// Backends as front ends need them: finding one by name, mock files, permission questions, prompts for a dry run.
 pub mod backends {
-    pub use prose_agents::prompt;
     pub use prose_agents::{
         Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Content, Delivery,
         InlineContent, MockError, MockFile, MockSource, PermissionAnswer, PermissionQuestion, Redactor,
         Registry,
     };
+    pub use prose_agents::{detect, prompt};
 }
 
 /// Runs on disk as front ends need them.

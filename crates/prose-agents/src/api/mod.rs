@@ -15,11 +15,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
+use prose_model::backend::BackendSpec;
 use prose_model::{ErrorKind, Failure};
 use tokio::sync::OnceCell;
 
 use crate::backend::{Backend, BackendContext, BackendError, BackendFactory, Looked};
 use crate::content::failure;
+use crate::detect::{KeyNeed, Needs, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::tools::Toolbox;
 use crate::{
@@ -216,16 +218,16 @@ impl BackendFactory for AnthropicFactory {
         "put a key of Anthropic's API into ANTHROPIC_API_KEY, in the environment or in .prose/.env"
     }
 
+    fn needs(&self, context: BackendContext<'_>) -> Needs {
+        let spec = context.spec;
+        let base = anthropic_base(spec);
+        needs(spec, Wire::Anthropic, (ANTHROPIC_KEY, ANTHROPIC_BASE), base)
+    }
+
     fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {
         let spec = context.spec;
         let key_name = spec.api_key_env.as_deref().unwrap_or(ANTHROPIC_KEY);
-        let base = spec
-            .base_url
-            .as_deref()
-            .unwrap_or(ANTHROPIC_BASE)
-            .trim_end_matches('/');
-        // Written either way.
-        let base = base.strip_suffix("/v1").unwrap_or(base);
+        let base = anthropic_base(spec);
         let own = base == ANTHROPIC_BASE;
         let key = context.variables.get(key_name);
         if key.is_none() && (own || spec.api_key_env.is_some()) {
@@ -262,21 +264,16 @@ impl BackendFactory for OpenAiFactory {
          in prose.toml: [backends.openai] base_url = \"http://127.0.0.1:11434/v1\""
     }
 
+    fn needs(&self, context: BackendContext<'_>) -> Needs {
+        let spec = context.spec;
+        let base = openai_base(spec);
+        needs(spec, Wire::OpenAi, (OPENAI_KEY, OPENAI_BASE), &base)
+    }
+
     fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {
         let spec = context.spec;
         let key_name = spec.api_key_env.as_deref().unwrap_or(OPENAI_KEY);
-        let mut base = spec
-            .base_url
-            .as_deref()
-            .unwrap_or(OPENAI_BASE)
-            .trim_end_matches('/')
-            .to_owned();
-        let path = base
-            .split_once("://")
-            .map_or("", |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
-        if path.is_empty() {
-            base.push_str("/v1");
-        }
+        let base = openai_base(spec);
         let own = base == OPENAI_BASE;
         // OpenAI's key is sent to another server only when it is said to be for it.
         let key = context
@@ -299,9 +296,46 @@ impl BackendFactory for OpenAiFactory {
     }
 }
 
+/// The address without what is the same for all services; it may be written with or without `/v1`.
+fn anthropic_base(spec: &BackendSpec) -> &str {
+    let base = spec.base_url.as_deref().unwrap_or(ANTHROPIC_BASE);
+    let base = base.trim_end_matches('/');
+    base.strip_suffix("/v1").unwrap_or(base)
+}
+
+/// The address up to the version, which may be left out.
+fn openai_base(spec: &BackendSpec) -> String {
+    let base = spec.base_url.as_deref().unwrap_or(OPENAI_BASE);
+    let mut base = base.trim_end_matches('/').to_owned();
+    let path = base
+        .split_once("://")
+        .map_or("", |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
+    if path.is_empty() {
+        base.push_str("/v1");
+    }
+    base
+}
+
+/// What a service needs; `usual` are the variable of its key, and the address of the one whose models are known.
+fn needs(spec: &BackendSpec, wire: Wire, usual: (&str, &str), base: &str) -> Needs {
+    let own = base == usual.1;
+    let required = own || spec.api_key_env.is_some();
+    // A server of one's own is sent OpenAI's key only when it is said to be for it.
+    let sent = required || wire == Wire::Anthropic;
+    Needs {
+        program: None,
+        key: sent.then(|| KeyNeed {
+            variable: spec.api_key_env.as_deref().unwrap_or(usual.0).to_owned(),
+            required,
+        }),
+        base_url: Some(base.to_owned()),
+        models: meanings(spec, |name| models::usual(wire, own, name)),
+    }
+}
+
 /// What both factories say when they can't.
 trait Unusable: BackendFactory {
-    fn unusable(&self, spec: &prose_model::backend::BackendSpec, reason: String) -> BackendError {
+    fn unusable(&self, spec: &BackendSpec, reason: String) -> BackendError {
         BackendError::Unusable {
             name: spec.name.clone(),
             reason,
@@ -312,7 +346,7 @@ trait Unusable: BackendFactory {
 
 impl<T: BackendFactory> Unusable for T {}
 
-fn backend(service: Service, spec: &prose_model::backend::BackendSpec) -> Result<Backend, String> {
+fn backend(service: Service, spec: &BackendSpec) -> Result<Backend, String> {
     let api = Api(Arc::new(Inner {
         client: Client::new(service)?,
         models: spec.models.clone(),

@@ -97,11 +97,20 @@ pub(crate) fn meaning(
     if let Some(id) = models.get(name) {
         return Meaning::Id(id.clone());
     }
-    match DEFAULTS.iter().find(|(usual, ..)| *usual == name) {
-        Some((_, anthropic, _)) if wire == Wire::Anthropic => Meaning::Id((*anthropic).to_owned()),
-        Some((.., openai)) if own => Meaning::Id((*openai).to_owned()),
-        Some(_) => Meaning::Unmapped(name.to_owned()),
+    let is_usual = DEFAULTS.iter().any(|(usual, ..)| *usual == name);
+    match usual(wire, own, name) {
+        Some(id) => Meaning::Id(id),
+        None if is_usual => Meaning::Unmapped(name.to_owned()),
         None => Meaning::Id(name.to_owned()),
+    }
+}
+
+/// The model that one of the program's usual names means where nothing is configured, if the service is known to have it.
+pub(crate) fn usual(wire: Wire, own: bool, name: &str) -> Option<String> {
+    let (_, anthropic, openai) = DEFAULTS.iter().find(|(usual, ..)| *usual == name)?;
+    match wire {
+        Wire::Anthropic => Some((*anthropic).to_owned()),
+        Wire::OpenAi => own.then(|| (*openai).to_owned()),
     }
 }
 

@@ -17,6 +17,7 @@ use prose_model::backend::{BackendSpec, Variables};
 use prose_model::{ErrorKind, Failure};
 
 use crate::child::{Environment, find_program};
+use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
@@ -105,6 +106,26 @@ impl BackendFactory for ClaudeFactory {
 
     fn setup(&self) -> &'static str {
         SETUP
+    }
+
+    fn needs(&self, context: BackendContext<'_>) -> Needs {
+        let (spec, variables) = (context.spec, context.variables);
+        let mut version = spec.args.clone().unwrap_or_default();
+        version.push("--version".to_owned());
+        let base_url = spec.base_url.as_deref().or(variables.get("ANTHROPIC_BASE_URL"));
+        Needs {
+            program: Some(ProgramNeed {
+                command: command_of(spec),
+                version: Some(version),
+            }),
+            key: Some(KeyNeed {
+                variable: spec.api_key_env.as_deref().unwrap_or(KEY).to_owned(),
+                // Without one it goes by its own login.
+                required: spec.api_key_env.is_some(),
+            }),
+            base_url: base_url.map(ToOwned::to_owned),
+            models: meanings(spec, |name| Some(name.to_owned())),
+        }
     }
 
     fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {

@@ -3,6 +3,7 @@
 mod asking;
 pub mod check;
 pub mod compile;
+pub mod doctor;
 mod dry_run;
 pub mod examples;
 pub mod explain;

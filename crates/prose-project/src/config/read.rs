@@ -55,7 +55,10 @@ impl Reader<'_> {
     fn run(&mut self, value: &Value<'_>) -> Result<(), ConfigError> {
         for (key, value) in entries(self.table("run", value)?) {
             match key.get_ref().as_ref() {
-                "backend" => self.config.run.backend = Some(self.string("run.backend", value, TEXT)?),
+                "backend" => {
+                    self.config.run.backend = Some(self.string("run.backend", value, TEXT)?);
+                    self.config.run.backend_origin = Some(self.place(key.span().start));
+                }
                 "state" => {
                     self.config.run.state =
                         Some(self.word("run.state", value, StateKind::WORDS, StateKind::from_word)?);
@@ -125,6 +128,7 @@ impl Reader<'_> {
         let mut kind = BackendKind::from_word(name);
         let mut backend = BackendConfig {
             kind: BackendKind::Simulate,
+            origin: self.place(key.span().start),
             command: None,
             args: None,
             base_url: None,
@@ -153,7 +157,8 @@ impl Reader<'_> {
                 }
                 _ => self.unknown(&format!("backends.{name}."), key),
             }
-            if matches!(field, "command" | "args" | "base_url") {
+            // A key's name, too: any variable of the person who opens it could be sent to a service that way.
+            if matches!(field, "command" | "args" | "base_url" | "api_key_env") {
                 forbidden.push(format!("`{field}`"));
             }
         }
@@ -319,6 +324,11 @@ impl Reader<'_> {
             message,
         };
         self.config.notices.push(notice);
+    }
+
+    /// File and line, for people.
+    fn place(&self, offset: usize) -> String {
+        format!("{}:{}", self.path.display(), self.line(offset))
     }
 
     fn line(&self, offset: usize) -> u32 {
