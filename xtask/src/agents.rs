@@ -140,10 +140,9 @@ pub fn add_steps(session: &mut Session, agents: &[Agent]) {
         return;
     };
     let mut build = vec!["build", "--package", "prose-tests", "--bin", "agents"];
-    if agents
-        .iter()
-        .any(|agent| matches!(agent, Agent::Claude | Agent::LocalModel))
-    {
+    // The others are not run by a backend of ours.
+    let by_hand = |agent: &Agent| matches!(agent, Agent::Codex | Agent::Gemini | Agent::Opencode);
+    if !agents.iter().all(by_hand) {
         build.extend(["--package", "prose-cli", "--bin", "prose"]);
     }
     if !session.step(

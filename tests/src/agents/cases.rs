@@ -7,6 +7,7 @@ use mock_model::{Answer, Fault, Logged, Rule, Script};
 use serde_json::{Value, json};
 
 use super::acp;
+use super::acp_program::acp_program;
 use super::program::program;
 use super::{Agent, KEY, Stage};
 
@@ -34,6 +35,9 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
     // What runs on a backend of ours.
     if agent == Agent::Claude {
         all.push(("program", program));
+    }
+    if agent.acp_arguments().is_some() {
+        all.push(("program", acp_program));
     }
     all.into_iter()
         .map(|(name, case)| (format!("{}::{name}", agent.name()), case))
@@ -147,7 +151,7 @@ fn say(stage: &Stage, agent: Agent, prompt: &str) -> Result<String, String> {
 }
 
 /// Some agents have a small model name the conversation.
-fn title() -> Rule {
+pub(super) fn title() -> Rule {
     Rule {
         tool: None,
         ..Rule::any().system("(?i)title generator|generate a (short )?title|concise.* title")

@@ -2,6 +2,7 @@
 //! Protocol do in a plain turn, in a turn with a tool, and when the service is busy for a moment.
 
 mod acp;
+mod acp_program;
 mod cases;
 pub mod local;
 mod program;

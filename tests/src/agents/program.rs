@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Agent, KEY, Stage};
 
-const PROGRAM: &str = r#"agent researcher:
+pub(super) const PROGRAM: &str = r#"agent researcher:
   model: sonnet
   prompt: "You are a researcher"
 
@@ -43,7 +43,7 @@ output article = session: researcher
 "#;
 
 /// What only `.prose/.env` holds.
-const SECRET: &str = "a-value-that-nobody-may-see";
+pub(super) const SECRET: &str = "a-value-that-nobody-may-see";
 
 /// Where the sessions of the program are among the rules.
 const RESEARCH: usize = 2;
@@ -229,7 +229,7 @@ fn names(tools: &Value) -> Vec<String> {
 }
 
 /// The first file below a folder that has the text in it.
-fn file_with(folder: &Path, text: &str) -> Option<std::path::PathBuf> {
+pub(super) fn file_with(folder: &Path, text: &str) -> Option<std::path::PathBuf> {
     fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
         let path = entry.path();
         match path.is_dir() {
@@ -243,7 +243,7 @@ fn file_with(folder: &Path, text: &str) -> Option<std::path::PathBuf> {
 }
 
 /// The processes whose folder it is, on systems that tell.
-fn working_in(folder: &Path) -> Vec<String> {
+pub(super) fn working_in(folder: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter(|process| fs::read_link(process.path().join("cwd")).is_ok_and(|at| at.starts_with(folder)))
@@ -251,6 +251,6 @@ fn working_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-fn expect(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+pub(super) fn expect(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }

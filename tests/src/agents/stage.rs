@@ -209,7 +209,7 @@ impl Stage {
                         "npm": "@ai-sdk/openai-compatible",
                         "name": "mock",
                         "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
-                        "models": {"mock": {"name": "mock"}},
+                        "models": {"mock": {"name": "mock"}, "small": {"name": "small"}},
                     }},
                 }),
             ),
