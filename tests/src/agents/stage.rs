@@ -15,7 +15,7 @@ use super::Agent;
 /// The only key that the mock model lets in.
 pub const KEY: &str = "sk-mock-0000-1111-2222-3333";
 /// How long an agent may take for a run; only a hang takes longer.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 /// What the caller's own tool recognises its descendants by. The only variable that is passed on.
 pub(super) const MARK: &str = "PROSE_XTASK_CHILD";
 
