@@ -60,7 +60,9 @@ pub(crate) enum Event {
     Stale,
     /// Programs of the workspace.
     Found(Vec<Found>),
-    /// The workspace was looked through.
+    /// Files have changed on disk since they were read.
+    Outdated(Vec<FileId>),
+    /// The workspace was looked through, for programs or for changes.
     Scanned,
     /// A request that reads the database.
     Query {
@@ -97,6 +99,7 @@ impl Event {
             Event::DiskChanged { .. } => "didChangeWatchedFiles",
             Event::Stale => "stale",
             Event::Found(_) => "found",
+            Event::Outdated(_) => "outdated",
             Event::Scanned => "scanned",
             Event::Query { query, .. } => query.name(),
             Event::Idle(_) => "idle",
@@ -405,11 +408,9 @@ impl Loop {
             }
             Event::Closed { uri } => self.close(&uri),
             Event::DiskChanged { uris } => self.disk_changed(&uris),
-            Event::Stale => {
-                self.find_stale();
-                self.look_again();
-            }
+            Event::Stale => self.find_changed(),
             Event::Found(files) => self.found(files),
+            Event::Outdated(files) => self.outdated(files),
             Event::Scanned => {
                 self.scans -= 1;
                 if self.scans == 0 {
@@ -484,9 +485,9 @@ impl Loop {
                 self.elsewhere = true;
             }
         }
-        // A folder that is gone is told of as such, if at all.
-        self.find_stale();
         self.look_again();
+        // A folder that is gone is told of as such, if at all.
+        self.find_changed();
     }
 
     /// Looks for the programs of the workspace.
@@ -511,20 +512,28 @@ impl Loop {
         }
     }
 
-    /// Files that are not open and have changed on disk since they were read have to be read again.
-    ///
-    /// So have, for the client, the diagnostics of whatever uses them.
-    fn find_stale(&mut self) {
-        for (file, stamp) in &self.stamps {
-            if let Some(FileKey::Path(path)) = self.documents.key(*file)
-                && !self.documents.has(*file)
-                && Stamp::of(&path) != *stamp
-            {
-                self.ahead.remove(file);
-                self.unsynced.insert(*file);
+    /// Looks which files have changed on disk; requests across files wait for that.
+    fn find_changed(&mut self) {
+        let on_disk = self.stamps.iter().filter_map(|(file, stamp)| {
+            let FileKey::Path(path) = self.documents.key(*file)? else {
+                return None;
+            };
+            (!self.documents.has(*file)).then_some((*file, path, *stamp))
+        });
+        self.scans += 1;
+        scan::find_changed(on_disk.collect(), self.sender.clone());
+    }
+
+    /// These have to be read again. For the client, the diagnostics of whatever uses them have changed.
+    fn outdated(&mut self, files: Vec<FileId>) {
+        for file in files {
+            if !self.documents.has(file) {
+                self.ahead.remove(&file);
+                self.unsynced.insert(file);
                 self.elsewhere = true;
             }
         }
+        self.look_again();
     }
 
     /// A file may have come or gone: `use` targets may lead elsewhere.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 
-use prose_ide::FileContent;
+use prose_ide::{FileContent, FileId};
 use prose_project::{find_programs, read_program};
 
 use crate::main_loop::Event;
@@ -50,16 +50,38 @@ pub(crate) struct Found {
 /// Looks through folders and reports with [`Event::Found`], at the end with [`Event::Scanned`]. Without a thread the
 /// workspace counts as empty.
 pub(crate) fn spawn(folders: Vec<PathBuf>, project: Project, events: Sender<Event>) {
-    let sender = events.clone();
-    let look = move || {
-        scan(&folders, &project, &sender);
+    let over = Over(events);
+    let look = move || scan(&folders, &project, &over.0);
+    in_background("prose-scan", look);
+}
+
+/// Looks which of these files have changed on disk since they were read, and reports with [`Event::Outdated`], at the end
+/// with [`Event::Scanned`]. A network's disk may take long to say so.
+pub(crate) fn find_changed(files: Vec<(FileId, PathBuf, Option<Stamp>)>, events: Sender<Event>) {
+    let over = Over(events);
+    in_background("prose-stamps", move || {
+        let changed = files
+            .into_iter()
+            .filter(|(_, path, stamp)| Stamp::of(path) != *stamp);
+        let changed = changed.map(|(file, ..)| file).collect();
         // Fails only when the main loop is gone.
-        let _ = sender.send(Event::Scanned);
-    };
-    let thread = std::thread::Builder::new().name("prose-scan".into());
-    if let Err(error) = thread.spawn(look) {
-        tracing::error!(%error, "the workspace was not looked through");
-        let _ = events.send(Event::Scanned);
+        let _ = over.0.send(Event::Outdated(changed));
+    });
+}
+
+/// Tells the end of a scan, also of one that panicked or never began.
+struct Over(Sender<Event>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        // Fails only when the main loop is gone.
+        let _ = self.0.send(Event::Scanned);
+    }
+}
+
+fn in_background(name: &str, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(work) {
+        tracing::error!(%error, name, "the workspace was not looked through");
     }
 }
 

@@ -178,7 +178,7 @@ impl Backend {
         let version = args.version;
         self.send(Event::Stale);
         let program = self
-            .read("run", Basis::Document, args.uri, move |s, f| {
+            .read_across("run", Basis::Document, args.uri, move |s, f| {
                 handlers::program(s, f, version)
             })
             .await?;
