@@ -71,6 +71,10 @@ pub(super) fn inline(p: &mut Parser<'_>) -> bool {
 
 /// PROPERTY_LIST at NEWLINE INDENT; says whether `prompt:` was among them.
 pub(super) fn block(p: &mut Parser<'_>) -> bool {
+    lines(p, Place::Block)
+}
+
+fn lines(p: &mut Parser<'_>, place: Place) -> bool {
     let mut prompt = false;
     p.bump();
     let m = p.start_block();
@@ -92,7 +96,7 @@ pub(super) fn block(p: &mut Parser<'_>) -> bool {
                 let before = p.pos();
                 if matches!(p.current(), IDENT | STRING) && p.nth(1) == COLON {
                     prompt |= p.text(0) == "prompt";
-                    one(p, Place::Block);
+                    one(p, place);
                     if !p.at_line_end() {
                         p.unexpected("the end of the line");
                         let m = p.start();
@@ -139,6 +143,8 @@ enum Place {
     Line,
     /// On a line of its own below.
     Block,
+    /// The same in a context written as lines, where any key may stand.
+    Entry,
     /// Among statements, which is wrong.
     Outside,
 }
@@ -146,7 +152,7 @@ enum Place {
 fn one(p: &mut Parser<'_>, place: Place) {
     let inline = place == Place::Line;
     let key = p.text(0);
-    let known = prose_model::vocabulary::property(key).is_some();
+    let known = place == Place::Entry || prose_model::vocabulary::property(key).is_some();
     let m = p.start();
     bare_name(p);
     p.bump();
@@ -190,7 +196,7 @@ fn value(p: &mut Parser<'_>, key: &str, place: Place, ctx: Ctx) -> bool {
         NEWLINE if p.nth(1) == INDENT => nested_value(p, key, ctx),
         // YAML allows the dashes at the key's own column. IMPORTANT: only in a block, since at column 0 a line that
         // begins with a dash is a chunk of its own.
-        NEWLINE if p.nth(1) == MINUS && place == Place::Block => {
+        NEWLINE if p.nth(1) == MINUS && matches!(place, Place::Block | Place::Entry) => {
             p.bump();
             dash_list(p, ctx);
             true
@@ -279,8 +285,10 @@ fn nested_value(p: &mut Parser<'_>, key: &str, ctx: Ctx) -> bool {
         if key == "context" {
             let range = p.range_since(p.pos().saturating_sub(2));
             p.error_at(SyntaxErrorKind::ContextLines, range);
+            lines(p, Place::Entry);
+        } else {
+            block(p);
         }
-        block(p);
         return true;
     }
     p.bump();
