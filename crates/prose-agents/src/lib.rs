@@ -22,6 +22,7 @@ pub mod detect;
 mod http;
 mod judge;
 pub mod judging;
+pub mod mcp;
 mod mock;
 pub mod policy;
 pub mod process;
@@ -49,6 +50,6 @@ pub use redact::{RedactStream, Redactor, Secret};
 pub use session::{
     CancelToken, Capabilities, Clock, Delivery, MemoryContext, MemoryUpdate, NullSink, PermissionAnswer,
     PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate,
-    SpendLimit,
+    SpendLimit, UserQuestion,
 };
 pub use simulate::{SIMULATED, Simulate};

@@ -30,7 +30,16 @@ pub struct RenderedPrompt {
     /// The message.
     pub user: String,
     /// Files that the texts refer to, for the session to read.
-    pub files: Vec<PathBuf>,
+    pub files: Vec<PromptFile>,
+}
+
+/// A value that is handed over by file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    /// Its name in the context.
+    pub label: String,
+    /// Where it is.
+    pub path: PathBuf,
 }
 
 impl RenderedPrompt {
@@ -61,6 +70,8 @@ pub struct PromptParts {
     pub segment: u32,
     /// Whether the backend takes skills by itself.
     pub skills_handled: bool,
+    /// Whether the session has the tools of [`crate::mcp`].
+    pub broker: bool,
     /// Whether context is kept short because there are no files to refer to: up to 2,000 characters as they are, up to
     /// 8,000 by their key points, longer ones by the essentials.
     pub in_context: bool,
@@ -86,7 +97,7 @@ pub fn render(
             ),
         );
     }
-    if let Some(rules) = rules(request, delivery) {
+    if let Some(rules) = rules(request, delivery, parts) {
         paragraph(&mut system, &rules);
     }
 
@@ -108,8 +119,20 @@ pub fn render(
     Ok(RenderedPrompt {
         system,
         user,
-        files: parts.context_files.iter().flatten().cloned().collect(),
+        files: files(request, parts),
     })
+}
+
+fn files(request: &SessionRequest, parts: &PromptParts) -> Vec<PromptFile> {
+    let entries = request.context.iter().zip(&parts.context_files);
+    entries
+        .filter_map(|(item, path)| {
+            Some(PromptFile {
+                label: item.label.to_string(),
+                path: path.clone()?,
+            })
+        })
+        .collect()
 }
 
 fn paragraph(text: &mut String, more: &str) {
@@ -121,7 +144,7 @@ fn paragraph(text: &mut String, more: &str) {
 }
 
 /// How to behave, for whoever has no other instructions about being a session.
-fn rules(request: &SessionRequest, delivery: Delivery) -> Option<String> {
+fn rules(request: &SessionRequest, delivery: Delivery, parts: &PromptParts) -> Option<String> {
     let mut lines: Vec<&str> = Vec::new();
     if delivery == Delivery::Files {
         lines.push(
@@ -130,9 +153,19 @@ fn rules(request: &SessionRequest, delivery: Delivery) -> Option<String> {
         lines.push(
             "Context is handed over by file: open what the task needs, and only as much of it as it needs.",
         );
-        lines.push(
-            "Put the whole result into the output file. What you reply is a receipt, which no later step reads as the result.",
-        );
+        if parts.broker {
+            lines.push(
+                "The server `prose` gives you tools to hand over what you made and to read what you were given (`write_binding`, `read_binding` …); their names may have something in front, as in `mcp__prose__write_binding`.",
+            );
+        }
+        lines.push(match parts.broker {
+            true => {
+                "Hand over the whole result as you are told below. What you reply is a receipt, which no later step reads as the result."
+            }
+            false => {
+                "Put the whole result into the output file. What you reply is a receipt, which no later step reads as the result."
+            }
+        });
     }
     if request
         .memory
@@ -279,9 +312,16 @@ fn memory(user: &mut String, request: &SessionRequest, delivery: Delivery, parts
         _ => text.push_str("(empty: nothing is remembered yet)"),
     }
     if delivery == Delivery::Files {
+        let before = match parts.broker {
+            true => {
+                "When you are done, hand over your memory, written anew and whole, with the tool `update_memory`, and a record of this session with `write_segment`.\n\n\
+                 If you don't have these tools, write your memory anew, whole, to:"
+            }
+            false => "When you are done, write your memory anew, whole, to:",
+        };
         let _ = write!(
             text,
-            "\n\nWhen you are done, write your memory anew, whole, to:\n  {}\n\
+            "\n\n{before}\n  {}\n\
              and a record of this session (segment {:03}: what you looked at, found, decided, and what should come next) to:\n  {}",
             parts.staging.join(STAGED_MEMORY).display(),
             parts.segment,
@@ -298,10 +338,17 @@ fn output(user: &mut String, request: &SessionRequest, parts: &PromptParts) {
         Some(id) => format!("\nExecution ID: {id}"),
         None => String::new(),
     };
+    let before = match parts.broker {
+        true => {
+            "When you have completed the task, hand over your output with the tool `write_binding`.\n\n\
+             If you don't have this tool, write your output to:"
+        }
+        false => "When you have completed the task, write your output to:",
+    };
     paragraph(
         user,
         &format!(
-            "When you have completed the task, write your output to:\n  {path}\n\n\
+            "{before}\n  {path}\n\n\
              Format (keep the head as it is, put your output below the line):\n\n{}\n[your output]\n\n\
              Then reply with only:\n\n\
              Binding written: {}\nLocation: {path}{id}\nSummary: [one line about your output]",

@@ -27,6 +27,12 @@ pub trait SessionBackend: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether its sessions are given the tools of [`crate::mcp`]. Their prompts name them then, and still say what to do
+    /// without.
+    fn has_broker(&self) -> bool {
+        false
+    }
+
     /// Runs one session to its end. [`SessionSpawn::effect`] is the idempotency key: a resumed run may
     /// spawn it again under a higher lease.
     async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure>;
@@ -193,6 +199,12 @@ pub trait SessionSink: Send + Sync {
 
     /// Asks whether the session may do something that its permissions leave to a person.
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer;
+
+    /// Asks a person something that the session wants to know. None when nobody is there, or nobody answers.
+    async fn ask_user(&self, question: UserQuestion) -> Option<String> {
+        let _ = question;
+        None
+    }
 }
 
 /// Progress of a session.
@@ -220,6 +232,15 @@ pub struct PermissionQuestion {
     pub tool: String,
     /// One line: what exactly.
     pub detail: String,
+}
+
+/// Something a session wants to know from a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserQuestion {
+    /// The question.
+    pub text: String,
+    /// Answers to choose from; empty where any will do.
+    pub options: Vec<String>,
 }
 
 /// The answer to a [`PermissionQuestion`].

@@ -76,6 +76,7 @@ fn parts() -> PromptParts {
         context_memory: Vec::new(),
         segment: 2,
         skills_handled: false,
+        broker: false,
         in_context: false,
     }
 }
@@ -178,6 +179,30 @@ fn a_file_agent_gets_references_and_is_told_where_to_write() {
         Execution ID: 43
         Summary: [one line about your output]"#]]
     .assert_eq(&prompt.user);
+}
+
+#[test]
+fn an_agent_with_the_tools_of_the_run_is_told_of_them_and_what_to_do_without() {
+    let parts = PromptParts {
+        broker: true,
+        ..parts()
+    };
+    let prompt = render(&request(), Delivery::Files, &parts, &InlineContent).unwrap();
+    assert_eq!(
+        prompt
+            .files
+            .iter()
+            .map(|file| file.label.as_str())
+            .collect::<Vec<_>>(),
+        ["draft", "report"]
+    );
+    assert!(
+        prompt.system.contains("`mcp__prose__write_binding`"),
+        "{}",
+        prompt.system
+    );
+    let told = prompt.user.split_once("I like commas.\n\n").unwrap().1;
+    expect![[r#""#]].assert_eq(told.split_once("Format").unwrap().0);
 }
 
 #[test]

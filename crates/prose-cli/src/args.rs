@@ -49,6 +49,9 @@ pub enum Command {
     },
     /// Speak the language server protocol
     Lsp(LspArgs),
+    /// Connect an agent with its session: started by agents, not by hand
+    #[command(hide = true)]
+    Mcp,
 }
 
 /// `prose run`.

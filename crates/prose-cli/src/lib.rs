@@ -32,6 +32,7 @@ pub fn prose() -> ExitCode {
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Completions { shell } => commands::completions(shell),
         Command::Lsp(args) => commands::lsp::lsp(&args),
+        Command::Mcp => commands::mcp::mcp(),
     }
     .into()
 }

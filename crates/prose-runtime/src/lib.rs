@@ -58,7 +58,7 @@ pub mod backends {
         InlineContent, MockError, MockFile, MockSource, PermissionAnswer, PermissionQuestion, Redactor,
         Registry,
     };
-    pub use prose_agents::{detect, prompt};
+    pub use prose_agents::{detect, mcp, prompt};
 }
 
 /// Runs on disk as front ends need them.

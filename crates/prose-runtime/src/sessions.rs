@@ -402,6 +402,7 @@ impl Driver {
             context_memory: memories,
             segment: memory.map_or(1, |memory| memory.segment),
             skills_handled: self.capabilities.skills,
+            broker: self.backend.sessions.has_broker(),
             in_context: self.setup.options.state == StateIn::Memory,
         })
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::acp;
 use super::acp_program::acp_program;
+use super::handed::tools;
 use super::program::program;
 use super::{Agent, KEY, Stage};
 
@@ -35,6 +36,7 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
     // What runs on a backend of ours.
     if agent == Agent::Claude {
         all.push(("program", program));
+        all.push(("tools", tools));
     }
     if agent.acp_arguments().is_some() {
         all.push(("program", acp_program));

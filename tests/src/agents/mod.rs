@@ -4,6 +4,7 @@
 mod acp;
 mod acp_program;
 mod cases;
+mod handed;
 pub mod local;
 mod program;
 mod stage;

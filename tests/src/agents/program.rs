@@ -55,13 +55,7 @@ const DRAFT: usize = 5;
 pub fn program(agent: Agent) -> Result<(), String> {
     let stage = Stage::new(agent, |_| script())?;
     let problem = |error: std::io::Error| format!("can't set the stage: {error}");
-    let program = agent
-        .program()
-        .ok_or("the agent isn't there: `cargo xtask agents` brings it")?;
-    let settings = format!(
-        "[backends.claude]\ncommand = {:?}\n",
-        program.display().to_string()
-    );
+    let settings = settings(agent)?;
     fs::create_dir(stage.work.join(".prose")).map_err(problem)?;
     for (file, text) in [
         ("article.prose", PROGRAM),
@@ -122,6 +116,11 @@ pub fn program(agent: Agent) -> Result<(), String> {
                 "WebFetch",
                 "WebSearch",
                 "Write",
+                "mcp__prose__ask_user",
+                "mcp__prose__read_binding",
+                "mcp__prose__update_memory",
+                "mcp__prose__write_binding",
+                "mcp__prose__write_segment",
             ],
         || format!("the reviewer has {:?}", tools(STYLE)),
     )?;
@@ -163,6 +162,17 @@ pub fn program(agent: Agent) -> Result<(), String> {
     expect(memory.is_some(), || "the memory was not kept".to_owned())?;
     let left = working_in(&stage.work);
     expect(left.is_empty(), || format!("processes are left: {left:?}"))
+}
+
+/// The `prose.toml` with which the agent is the backend.
+pub(super) fn settings(agent: Agent) -> Result<String, String> {
+    let program = agent
+        .program()
+        .ok_or("the agent isn't there: `cargo xtask agents` brings it")?;
+    Ok(format!(
+        "[backends.claude]\ncommand = {:?}\n",
+        program.display().to_string()
+    ))
 }
 
 fn script() -> Script {
@@ -217,7 +227,7 @@ fn script() -> Script {
         ))
 }
 
-fn names(tools: &Value) -> Vec<String> {
+pub(super) fn names(tools: &Value) -> Vec<String> {
     let mut names: Vec<String> = tools
         .as_array()
         .into_iter()

@@ -19,6 +19,7 @@ use prose_model::{ErrorKind, Failure};
 use crate::child::{Environment, find_program};
 use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
+use crate::mcp::{self, Broker};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
 use crate::{
@@ -83,6 +84,8 @@ pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
+    // The few tools of the session itself are there from the beginning, and don't have to be looked for.
+    ("ENABLE_TOOL_SEARCH", "false"),
     // A session is over when it has answered.
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
 ];
@@ -150,6 +153,7 @@ impl BackendFactory for ClaudeFactory {
             program,
             environment,
             redactor,
+            prose: mcp::program(),
         });
         Ok(Backend {
             name: spec.name.clone(),
@@ -195,6 +199,8 @@ pub struct Claude {
     program: PathBuf,
     environment: Environment,
     redactor: Redactor,
+    /// What it starts to reach the tools of its session, if it can.
+    prose: Option<PathBuf>,
 }
 
 impl Claude {
@@ -246,10 +252,25 @@ impl Claude {
         })
     }
 
-    fn session_job(&self, session: &SessionSpawn) -> Job {
+    /// The tools by which the session hands over what it makes. Without them it writes files, as its prompt says.
+    fn broker(&self, session: &SessionSpawn) -> Option<(Broker, PathBuf)> {
+        let broker = Broker::for_session(session, self.prose.clone()?);
+        let started = broker.and_then(|broker| {
+            let config = broker.config_file()?;
+            Ok((broker, config))
+        });
+        started
+            .inspect_err(|error| tracing::warn!("a session goes without its own tools: {error}"))
+            .ok()
+    }
+
+    fn session_job(&self, session: &SessionSpawn, servers: Option<&Path>) -> Job {
         let policy = Policy::for_session(session);
         let tools = permit::tools(&policy);
         let mut arguments = self.arguments(session.request.model.as_deref(), &tools);
+        if let Some(servers) = servers {
+            arguments.extend(["--mcp-config".to_owned(), servers.display().to_string()]);
+        }
         // The same once more where it looks by itself, as its search does: what no permission grants.
         arguments.push("--disallowedTools".to_owned());
         arguments.extend(permit::REFUSED.iter().map(|rule| (*rule).to_owned()));
@@ -304,8 +325,15 @@ impl SessionBackend for Claude {
         }
     }
 
+    fn has_broker(&self) -> bool {
+        self.prose.is_some()
+    }
+
     async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure> {
-        let turn = self.turn(self.session_job(&session), &session.cancel).await?;
+        let (broker, servers) = self.broker(&session).unzip();
+        let job = self.session_job(&session, servers.as_deref());
+        let turn = self.turn(job, &session.cancel).await?;
+        mcp::keep(broker, turn.usage).await?;
         let said = Said {
             text: turn.text,
             usage: turn.usage,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use crate::mcp;
 use crate::policy::{Access, Decision, Denial, Gate, Policy, shown};
 
 /// Permission key → the tools that need it.
@@ -37,6 +38,10 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
     }
     let refused = || format!("`{tool}` is no tool of this session");
     let gate = gate.ok_or_else(refused)?;
+    if mcp::is_own_tool(tool) {
+        // It hands over what is the session's own, and reads what it was given.
+        return Ok(());
+    }
     let text = |key: &str| input.get(key).and_then(Json::as_str);
     let needed = |key: &str| text(key).ok_or_else(|| format!("`{tool}` needs `{key}`"));
     let access = match tool {

@@ -180,10 +180,12 @@ impl Policy {
     /// The policy of a session as it is spawned: its staging folder is its own, and the files that its prompt refers to
     /// are there to be read.
     pub fn for_session(session: &SessionSpawn) -> Policy {
+        let files = session.prompt.files.iter();
+        let given: Vec<PathBuf> = files.map(|file| file.path.clone()).collect();
         Policy::with(
             &session.work_dir,
             Some(&session.staging),
-            &session.prompt.files,
+            &given,
             &session.request.permissions,
         )
     }

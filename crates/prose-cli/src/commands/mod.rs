@@ -9,6 +9,7 @@ pub mod examples;
 pub mod explain;
 pub mod fmt;
 pub mod lsp;
+pub mod mcp;
 pub mod run;
 pub mod runs;
 
