@@ -202,7 +202,21 @@ fn an_agent_with_the_tools_of_the_run_is_told_of_them_and_what_to_do_without() {
         prompt.system
     );
     let told = prompt.user.split_once("I like commas.\n\n").unwrap().1;
-    expect![[r#""#]].assert_eq(told.split_once("Format").unwrap().0);
+    expect![[r#"
+        When you are done, hand over your memory, written anew and whole, with the tool `update_memory`, and a record of this session with `write_segment`.
+
+        If you don't have these tools, write your memory anew, whole, to:
+          /s/memory.md
+        and a record of this session (segment 002: what you looked at, found, decided, and what should come next) to:
+          /s/segment.md
+
+        When you have completed the task, hand over your output with the tool `write_binding`.
+
+        If you don't have this tool, write your output to:
+          /s/binding.md
+
+    "#]]
+    .assert_eq(told.split_once("Format").unwrap().0);
 }
 
 #[test]

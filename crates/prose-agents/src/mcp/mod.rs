@@ -137,7 +137,7 @@ impl Broker {
 
     /// How the agent gets to it.
     pub fn server(&self) -> McpServer {
-        let socket = self.socket.path().display().to_string();
+        let socket = self.socket.place().display().to_string();
         McpServer {
             name: SERVER,
             command: self.program.clone(),
@@ -189,7 +189,7 @@ impl Broker {
 
 impl std::fmt::Debug for Broker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Broker({})", self.socket.path().display())
+        write!(f, "Broker({})", self.socket.place().display())
     }
 }
 

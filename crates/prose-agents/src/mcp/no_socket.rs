@@ -15,7 +15,7 @@ impl Socket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn place(&self) -> &Path {
         match *self {}
     }
 

@@ -67,7 +67,7 @@ impl Socket {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn place(&self) -> &Path {
         &self.folder.socket
     }
 
