@@ -397,6 +397,9 @@ async fn a_turn_that_does_not_end_well_says_why() {
         let failure = stage.fails(expected).await;
         assert_eq!(failure.usage.tokens(), 7, "a failed session has cost, too");
     }
+    Stage::in_turn(r#"ask edit '"locations":[{"path":"prose.toml"}]'; end cancelled"#)
+        .fails(expect!["Permission: the agent `ROOT/my-agent` ended its turn when it was refused: edit (prose.toml is protected: the configuration of this workspace)"])
+        .await;
     Stage::in_turn(r#"fails '{"code":-32603,"message":"Internal error","data":{"details":"API Error: 529 Overloaded"}}'"#)
         .fails(expect!["Backend: the agent `ROOT/my-agent` refuses the turn: Internal error: API Error: 529 Overloaded"])
         .await;
@@ -489,6 +492,21 @@ async fn models_are_those_that_the_agent_offers() {
         .assert_eq(&run(Some("gpt-9"), &[]).await);
     expect!["null the agent `my-agent` has no model `small`; it offers auto, x/big-opus-4 "]
         .assert_eq(&run(Some("haiku"), &[("haiku", "small")]).await);
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_told() {
+    let offer = r#","configOptions":[{"id":"m","category":"mode","type":"select","currentValue":"yolo","options":[{"value":"yolo","name":"All"}]}]"#;
+    let script = format!("hello; session '{offer}'; turn; wrote");
+    let stage = Stage::with("my-agent", &script, PermissionAnswer::Deny, |_| {});
+    let session = stage.session(|request, _| request.model = Some("opus".to_owned()));
+    stage.backend.sessions.spawn(session).await.unwrap();
+    let root = stage.path("").display().to_string();
+    expect![[r#"
+        notice of the modes of the agent `my-agent` (yolo) none is known in which it asks before it acts; it runs in `yolo`
+        notice the agent `my-agent` offers no choice of models: `opus` is left to it
+        started None "#]]
+    .assert_eq(&stage.sink.text().replace(&root, ""));
 }
 
 #[tokio::test]

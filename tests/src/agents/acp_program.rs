@@ -55,6 +55,9 @@ pub fn acp_program(agent: Agent) -> Result<(), String> {
         let last = asked.last().map(|request| request.body.to_string());
         format!("it ended with {ended:?}; the last request is {last:?}")
     })?;
+    expect(agent == Agent::CodexAcp || ended.errors.contains("curl"), || {
+        format!("the shell was not asked for: {}", ended.errors)
+    })?;
     expect(read("article.md").trim_end() == "FINAL on disk", || {
         "article.md was not written".to_owned()
     })?;
@@ -145,8 +148,8 @@ fn script(agent: Agent) -> Script {
         write("article.md", "FINAL on disk"),
         write("${out}", "FINAL article"),
     ];
-    // These go on after they were refused something.
-    if matches!(agent, Agent::ClaudeAcp | Agent::GeminiAcp) {
+    // Codex ends its turn at a no.
+    if agent != Agent::CodexAcp {
         research.insert(0, call(agent, Act::Read(".prose/.env")));
         facts.insert(0, call(agent, Act::Run("curl http://127.0.0.1:9/")));
         article.insert(1, write("prose.toml", "taken over"));

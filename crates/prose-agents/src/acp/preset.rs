@@ -107,6 +107,11 @@ const PRESETS: &[Preset] = &[
                 "OPENCODE_PERMISSION",
                 r#"{"*":"ask","todowrite":"allow","todoread":"allow","task":"deny","skill":"deny","question":"deny"}"#,
             ),
+            // A no is an answer, and not the end of its turn.
+            (
+                "OPENCODE_CONFIG_CONTENT",
+                r#"{"experimental":{"continue_loop_on_deny":true},"share":"disabled"}"#,
+            ),
         ],
         keys: &[
             ("ANTHROPIC_API_KEY", ""),

@@ -447,7 +447,18 @@ impl Talk<'_> {
                 "the agent `{name}` stopped: it has asked its model as often as it may in one turn; ask for less at once"
             ),
             "refusal" => format!("the agent `{name}` declined to go on"),
-            "cancelled" => format!("the agent `{name}` says that its turn was cancelled, though nobody did"),
+            // Some end their turn at a no.
+            "cancelled" if !self.refused.is_empty() => {
+                let refused = self.refused.join(", ");
+                return Err(failure(
+                    ErrorKind::Permission,
+                    format!("the agent `{name}` ended its turn when it was refused: {refused}"),
+                )
+                .into());
+            }
+            "cancelled" => {
+                format!("the agent `{name}` says that its turn was cancelled, though nobody did")
+            }
             other => format!(
                 "the agent `{name}` stopped for a reason that is not known: {}",
                 quoted(other)
