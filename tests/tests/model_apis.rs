@@ -186,7 +186,7 @@ fn a_failure_names_session_attempt_and_cause() {
         let dir = folder(kind, &mock, program);
         let ran = run(dir.path(), &["run", "main.prose", "--backend", kind]);
         assert_eq!(ran.code, 1, "{}", ran.stderr);
-        for text in ["Try it", "HTTP 400: bad request with", "2"] {
+        for text in ["Try it", "HTTP 400: bad request with", "(attempt 2/2)"] {
             assert!(ran.stderr.contains(text), "{text}: {}", ran.stderr);
         }
         assert_eq!(mock.asked().len(), 2, "once for each of the program's tries");

@@ -249,8 +249,11 @@ impl Child {
         let bytes: Vec<u8> = lock(&self.stderr).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = match bytes.len() >= TAIL {
-            // The first line is only a part of one.
-            true => text.split_once('\n').map_or(&*text, |(_, rest)| rest),
+            // The first line is only a part of one, and its first word a part of a word, which may be a key.
+            true => text
+                .split_once('\n')
+                .or_else(|| text.split_once(char::is_whitespace))
+                .map_or("", |(_, rest)| rest),
             false => &*text,
         };
         let plain = ESCAPES.replace_all(text, "");

@@ -92,6 +92,14 @@ impl Redactor {
         }))
     }
 
+    /// Hides the secrets among the variables, as [`Redactor::for_catalog`] does, and these keys of a backend.
+    pub(crate) fn for_backend<'a>(
+        variables: &'a Variables,
+        keys: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Redactor {
+        Redactor::new(keys.into_iter().chain(secrets_of(variables)))
+    }
+
     /// Hides what `.prose/.env` holds, the keys of all backends, and whatever the environment holds under a name that says
     /// it is secret.
     pub fn for_catalog(catalog: &BackendCatalog) -> Redactor {
@@ -122,6 +130,12 @@ impl Redactor {
             true
         });
         Cow::Owned(out)
+    }
+
+    /// The first line that says something, cut at 120 characters. Secrets are hidden before the cut, which would leave a
+    /// half of one that nobody recognizes.
+    pub fn one_line(&self, text: &str) -> String {
+        crate::one_line(&self.redact(text))
     }
 
     /// The same in place; nothing is copied where there is nothing to hide.
@@ -175,6 +189,14 @@ impl Redactor {
         }
     }
 
+    /// For bytes that come in pieces.
+    pub(crate) fn bytes(&self) -> RedactBytes {
+        RedactBytes {
+            stream: self.stream(),
+            partial: Vec::new(),
+        }
+    }
+
     /// For a text that comes in pieces: a secret may lie across two of them.
     pub fn stream(&self) -> RedactStream {
         RedactStream {
@@ -213,6 +235,54 @@ impl RedactStream {
     }
 }
 
+/// Bytes in pieces as text without secrets; bytes that are no UTF-8 are replaced.
+#[derive(Debug, Clone)]
+pub(crate) struct RedactBytes {
+    stream: RedactStream,
+    /// The beginning of a character.
+    partial: Vec<u8>,
+}
+
+impl RedactBytes {
+    /// Takes a piece and gives what can be shown now, possibly nothing.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> String {
+        self.partial.extend_from_slice(piece);
+        let (mut text, mut at) = (String::new(), 0);
+        while at < self.partial.len() {
+            let rest = &self.partial[at..];
+            match std::str::from_utf8(rest) {
+                Ok(whole) => {
+                    text.push_str(whole);
+                    at += whole.len();
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    text.push_str(&String::from_utf8_lossy(&rest[..valid]));
+                    at += valid;
+                    match error.error_len() {
+                        Some(wrong) => {
+                            text.push(char::REPLACEMENT_CHARACTER);
+                            at += wrong;
+                        }
+                        None => break,
+                    }
+                }
+            }
+        }
+        self.partial.drain(..at);
+        self.stream.push(&text)
+    }
+
+    /// The rest, when no piece follows. Where the text was cut instead, what is held back is better not shown.
+    pub(crate) fn finish(&mut self) -> String {
+        let last = match std::mem::take(&mut self.partial).is_empty() {
+            true => String::new(),
+            false => self.stream.push("\u{fffd}"),
+        };
+        last + &self.stream.finish()
+    }
+}
+
 impl Matcher {
     /// Where the part of the text begins that more text could still make a secret of; its length when there is none.
     fn open_from(&self, text: &str) -> usize {
@@ -236,46 +306,83 @@ impl Matcher {
     }
 }
 
-/// Variables whose values are secret: those of `.prose/.env` unless they say nothing, those of the process by their names.
+/// Variables whose values are secret: those of `.prose/.env`, those of the process by their names, and whatever has a
+/// password in it; none that say nothing.
 fn secrets_of(variables: &Variables) -> impl Iterator<Item = (&str, &str)> {
-    let named = variables.iter().filter(|(name, _)| is_secret_name(name));
+    let named = variables.iter().filter(|(name, value)| {
+        // A `KEY` opens a lock or finds an entry; what finds an entry is a word.
+        (is_secret_name(name) && !(is_vague_name(name) && is_word(value)))
+            || value.contains("://") && password(value).is_some()
+            || name.to_ascii_uppercase().ends_with("_PROXY") && password(value).is_some()
+    });
     variables
         .secret()
-        .filter(|(_, value)| !is_plain(value))
         .chain(named)
+        .filter(|(_, value)| !is_plain(value))
 }
+
+/// Words of names whose values are secret; each may be plural.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "APIKEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "PAT",
+    "COOKIE",
+    "PGPASSWORD",
+    "DSN",
+];
 
 /// Whether a variable's name says that its value is secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let words: Vec<&str> = name.split(['_', '-', '.']).collect();
-    let secret = [
-        "KEY",
-        "APIKEY",
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "CREDENTIALS",
-        "PAT",
-        "COOKIE",
-        "PGPASSWORD",
-    ];
+    let is_secret =
+        |word: &&str| SECRET_WORDS.contains(word) || SECRET_WORDS.contains(&word.trim_end_matches('S'));
     // `SSH_AUTH_SOCK` and the like name places.
     let place = matches!(words.last(), Some(&("SOCK" | "FILE" | "PATH" | "DIR" | "ID")));
-    (!place && words.iter().any(|word| secret.contains(word)))
+    // `PWD` by itself is the folder.
+    let short = words.len() > 1 && matches!(words.last(), Some(&("PASS" | "PWD")));
+    (!place && (short || words.iter().any(is_secret)))
         || name.ends_with("DATABASE_URL")
         || name.ends_with("POSTGRES_URL")
+}
+
+/// Whether nothing but `KEY` in a name says that it is secret, and not what of.
+fn is_vague_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let words: Vec<&str> = name.split(['_', '-', '.']).collect();
+    let clear = [
+        "API",
+        "ACCESS",
+        "PRIVATE",
+        "SIGNING",
+        "ENCRYPTION",
+        "MASTER",
+        "AUTH",
+    ];
+    words.iter().any(|word| matches!(*word, "KEY" | "KEYS"))
+        && !words.iter().any(|word| clear.contains(word))
+        && !is_secret_name(&words.join("_").replace("KEY", "X"))
+}
+
+/// Whether a value is one that a person would write in lower case: a name of something.
+fn is_word(value: &str) -> bool {
+    value.len() < 24
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/'))
 }
 
 /// Whether a value says nothing by itself: truth values, numbers, addresses and paths without a password.
 fn is_plain(value: &str) -> bool {
     let word = value.to_ascii_lowercase();
     let number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let address =
-        (value.starts_with("http://") || value.starts_with("https://")) && !value.contains(['@', '?']);
+    let address = value.contains("://") && !value.contains(['@', '?']);
     number
         || address
         || matches!(
@@ -286,35 +393,51 @@ fn is_plain(value: &str) -> bool {
                 | "postgres"
                 | "enabled"
                 | "disabled"
+                | "default"
+                | "required"
                 | "development"
                 | "production"
+                | "staging"
+                | "testing"
+                | "localhost"
+                | "password"
+                | "secret"
         )
         || (value.starts_with(['/', '~', '.']) && std::path::Path::new(value).exists())
 }
 
-/// A value as it is and as it may be written inside of JSON and addresses; a password that it holds by itself, too.
+/// A value as it is and as it may be written inside of JSON and addresses; a password that it holds, and the items where it
+/// is a list, by themselves, too.
 fn forms(value: &str) -> Vec<String> {
     let value = value.trim();
-    if value.len() < SHORTEST {
-        return Vec::new();
-    }
-    let mut forms = vec![value.to_owned()];
-    let json = serde_json::Value::from(value).to_string();
-    forms.push(json[1..json.len() - 1].to_owned());
-    forms.push(percent_encoded(value));
-    if let Some(password) = password(value).filter(|password| password.len() >= SHORTEST) {
-        forms.push(password.to_owned());
-        forms.push(percent_encoded(password));
+    let mut forms = Vec::new();
+    let items = value.split([',', ';']).map(str::trim);
+    let items = items.filter(|_| !value.contains("://") && !value.contains(char::is_whitespace));
+    for part in [value].into_iter().chain(password(value)).chain(items) {
+        if part.len() < SHORTEST || is_plain(part) && part != value {
+            continue;
+        }
+        let json = serde_json::Value::from(part).to_string();
+        for form in [
+            part.to_owned(),
+            json[1..json.len() - 1].to_owned(),
+            percent_encoded(part),
+        ] {
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
     }
     forms
 }
 
-/// The password of `scheme://user:password@host`.
+/// The password of `scheme://user:password@host`; the scheme may be left out.
 fn password(value: &str) -> Option<&str> {
-    let (_, rest) = value.split_once("://")?;
+    let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, _) = authority.rsplit_once('@')?;
-    user.split_once(':').map(|(_, password)| password)
+    let (_, password) = user.split_once(':')?;
+    (!password.is_empty() && !user.contains(char::is_whitespace)).then_some(password)
 }
 
 fn percent_encoded(value: &str) -> String {
@@ -385,6 +508,11 @@ mod tests {
             ("GITHUB_TOKEN", "ghp_0123456789"),
             ("SSH_AUTH_SOCK", "/tmp/agent.sock"),
             ("KEYBOARD", "qwertz-layout"),
+            ("CACHE_KEY", "production"),
+            ("SORT_KEY", "created_at"),
+            ("KEY_COUNT", "1000000"),
+            ("PWD", "/home/someone"),
+            ("SHARED_DATABASE_URL", "postgres://localhost/notes"),
         ];
         let catalog = BackendCatalog {
             variables: Variables::new(map(&process), map(&file)),
@@ -393,11 +521,78 @@ mod tests {
         let redactor = Redactor::for_catalog(&catalog);
         assert_eq!(
             redactor.redact(
-                "8080000 true filesystem swordfish /home/someone ghp_0123456789 /tmp/agent.sock qwertz-layout"
+                "8080000 true filesystem swordfish /home/someone ghp_0123456789 /tmp/agent.sock qwertz-layout \
+                 production created_at 1000000 postgres://localhost/notes"
             ),
-            "8080000 true filesystem [redacted WORD] /home/someone [redacted GITHUB_TOKEN] /tmp/agent.sock qwertz-layout"
+            "8080000 true filesystem [redacted WORD] /home/someone [redacted GITHUB_TOKEN] /tmp/agent.sock qwertz-layout \
+             production created_at 1000000 postgres://localhost/notes"
         );
         assert!(Redactor::for_catalog(&BackendCatalog::default()).is_empty());
+    }
+
+    #[test]
+    fn names_and_addresses_say_what_is_secret() {
+        for (name, value, text) in [
+            (
+                "HTTPS_PROXY",
+                "http://me:let-me-through@proxy:3128",
+                "a let-me-through b",
+            ),
+            ("ALL_PROXY", "me:let-me-through@proxy:3128", "a let-me-through b"),
+            (
+                "REDIS_URL",
+                "redis://:hare-and-hedgehog@cache",
+                "hare-and-hedgehog",
+            ),
+            (
+                "ANY",
+                "amqp://u:hare-and-hedgehog@queue/x",
+                "amqp://u:hare-and-hedgehog@queue/x",
+            ),
+            ("DEPLOY_TOKENS", "first-token,other-token", "x other-token"),
+            ("API_KEYS", "k-000001", "k-000001"),
+            ("SMTP_PASS", "open sesame", "open sesame"),
+            ("MYSQL_PWD", "opensesame", "opensesame"),
+            (
+                "SENTRY_DSN",
+                "https://0a1b2c@sentry.example/1",
+                "https://0a1b2c@sentry.example/1",
+            ),
+            ("APP_KEY", "base64:Zm9v", "base64:Zm9v"),
+            ("SIGNING_KEY", "swordfish", "swordfish"),
+        ] {
+            let catalog = BackendCatalog {
+                variables: Variables::new(map(&[(name, value)]), map(&[])),
+                ..BackendCatalog::default()
+            };
+            let hidden = Redactor::for_catalog(&catalog).redact(text).into_owned();
+            assert!(hidden.contains(&format!("[redacted {name}]")), "{name}: {hidden}");
+        }
+        for (name, value) in [("MAIL", "mailto:someone@host"), ("REMOTE", "git@host:notes.git")] {
+            let catalog = BackendCatalog {
+                variables: Variables::new(map(&[(name, value)]), map(&[])),
+                ..BackendCatalog::default()
+            };
+            assert!(Redactor::for_catalog(&catalog).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_in_pieces_are_read_as_one_text() {
+        let redactor = Redactor::new([("K", "abc-é-def")]);
+        let bytes = b"\xff abc-\xc3\xa9-def \xe2\x82".as_slice();
+        for size in 1..bytes.len() {
+            let mut stream = redactor.bytes();
+            let mut out: String = bytes.chunks(size).map(|piece| stream.push(piece)).collect();
+            out.push_str(&stream.finish());
+            assert_eq!(out, "\u{fffd} [redacted K] \u{fffd}", "in pieces of {size}");
+        }
+        // Half of a secret is not shown.
+        assert_eq!(redactor.bytes().push(b"x abc-"), "x ");
+        assert_eq!(
+            redactor.one_line(&format!("{}abc-é-def", "x".repeat(115))).len(),
+            119 + 3
+        );
     }
 
     #[test]

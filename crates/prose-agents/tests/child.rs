@@ -182,14 +182,15 @@ async fn a_child_that_does_not_listen_is_forced() {
 
 #[tokio::test]
 async fn what_a_child_left_running_ends_with_it() {
-    let mut child = Child::start(script("sleep 1000 & echo $!")).await.unwrap();
+    let mut child = Child::start(script("sleep 1000 & echo $!; read -r line; exit 0"))
+        .await
+        .unwrap();
     let mut lines = lines(&mut child).await;
-    let pid = text(&mut lines).await.parse().unwrap();
-    let grandchild = process::identify(pid);
+    let grandchild = process::identify(text(&mut lines).await.parse().unwrap()).unwrap();
+    // Only now may it end, when the one that it leaves running is known.
+    child.stdin = None;
     assert!(child.wait().await.unwrap().success());
-    if let Some(grandchild) = grandchild {
-        gone(&grandchild);
-    }
+    gone(&grandchild);
 }
 
 #[tokio::test]

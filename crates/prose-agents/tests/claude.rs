@@ -163,6 +163,7 @@ done_with 'Binding written: verdict\nSummary: it is fine'"#;
     assert_eq!(reply.usage, used);
     expect![[r#"
         started None claude-model-1
+        usage 9 1
         text "I write."
         tool Write x.md
         usage 9 1
@@ -255,6 +256,58 @@ async fn key_address_and_arguments_come_from_the_configuration() {
             .contains("the variable NOT_SET, which `api_key_env` names, is not set"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn what_proves_who_one_is_goes_to_no_other_address() {
+    let mut process: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in [
+        ("PATH", std::env::var("PATH").unwrap().as_str()),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("ANTHROPIC_AUTH_TOKEN", "of-anthropic-1"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "of-anthropic-2"),
+        ("ANTHROPIC_CUSTOM_HEADERS", "x: of-anthropic-3"),
+        ("CLAUDE_CODE_USE_BEDROCK", "1"),
+        ("AWS_SECRET_ACCESS_KEY", "of-amazon"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "of-google"),
+        ("ANTHROPIC_FOUNDRY_API_KEY", "of-microsoft"),
+        ("MY_KEY", "sk-of-mine"),
+    ] {
+        process.insert(name.to_owned(), value.to_owned());
+    }
+    let variables = Variables::new(process, BTreeMap::new());
+    let stage = Stage::new("printf x > \"$S/binding.md\"; done_with ok");
+    let mut spec = BackendSpec {
+        name: "claude".to_owned(),
+        kind: "claude".to_owned(),
+        command: Some(stage.path("claude").display().to_string()),
+        ..BackendSpec::default()
+    };
+    let others = [
+        "of-anthropic",
+        "of-amazon",
+        "of-google",
+        "of-microsoft",
+        "BEDROCK",
+    ];
+    for (address, named, key) in [
+        (None, None, KEY),
+        (Some("http://127.0.0.1:1"), None, "none"),
+        (Some("http://127.0.0.1:1"), Some("MY_KEY"), "sk-of-mine"),
+    ] {
+        spec.base_url = address.map(str::to_owned);
+        spec.api_key_env = named.map(str::to_owned);
+        let backend = create(&spec, &variables).unwrap();
+        backend.sessions.spawn(stage.session(|_, _| {})).await.unwrap();
+        let env = stage.read("log/env");
+        assert!(env.contains(&format!("ANTHROPIC_API_KEY={key}\n")), "{env}");
+        for other in others {
+            assert_eq!(env.contains(other), address.is_none(), "{other}: {env}");
+        }
+    }
+    spec.base_url = Some("http://models.example".to_owned());
+    let error = create(&spec, &variables).err().unwrap().to_string();
+    assert!(error.contains("anybody could read the key in MY_KEY"), "{error}");
 }
 
 #[tokio::test]
@@ -450,11 +503,30 @@ async fn one_that_breaks_down_says_how() {
     // A line that is no JSON does no harm to what follows.
     let stage = Stage::new("echo warning; init; printf x > \"$S/binding.md\"; done_with ok");
     assert_eq!(stage.run().await.unwrap().body, ReplyBody::Staged);
-    // A prompt that is not read is not waited for.
-    let stage = Stage::new("exec <&-; init; done_with ok");
+    // Half of a key is no better, where a message is cut.
+    let failure = Stage::new(&format!("echo '{}{KEY}' >&2; exit 1", "x".repeat(110)))
+        .run()
+        .await
+        .unwrap_err();
+    assert!(!failure.message.contains(&KEY[..6]), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_not_read_is_not_waited_for() {
+    let stage = Stage::new("");
+    // It holds its input open, reads nothing of it, and does not end.
+    let program = "#!/bin/sh\necho '{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"ok\"}'\nexec sleep 1000\n";
+    std::fs::write(stage.path("claude"), program).unwrap();
     let long = "x".repeat(1_000_000);
     let session = stage.session(|_, spawn| spawn.prompt.user = long);
-    assert!(stage.backend.sessions.spawn(session).await.is_ok());
+    let reply = tokio::time::timeout(
+        std::time::Duration::from_secs(120),
+        stage.backend.sessions.spawn(session),
+    );
+    assert_eq!(
+        reply.await.unwrap().unwrap().body,
+        ReplyBody::Text("ok".to_owned())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,8 @@
 //! when it is whole; its text may have been shown twice as progress.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use eventsource_stream::{EventStreamError, Eventsource as _};
@@ -20,7 +21,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::anthropic::VERSION;
-use super::wire::{Ask, Broken, Flow, Form, Tokens, Turn, Wire};
+use super::bill::Bill;
+use super::wire::{Ask, Broken, Flow, Form, Turn, Wire};
 use crate::content::failure;
 use crate::http;
 use crate::redact::{Redactor, Secret};
@@ -29,6 +31,9 @@ use crate::redact::{Redactor, Secret};
 const ERROR_LIMIT: usize = 64 * 1024;
 /// Most that is read of a stream, in bytes: what is longer is no answer but a fault.
 const STREAM_LIMIT: usize = 64 * 1024 * 1024;
+
+/// The longest line of a stream, in bytes: the reader goes through a line anew with every piece of it.
+const LINE_LIMIT: usize = 2 * 1024 * 1024;
 
 /// How long things may take, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +102,7 @@ pub(crate) struct Client {
     /// The variable that holds the key, or would.
     key_name: String,
     http: reqwest::Client,
-    redactor: Redactor,
+    pub(crate) redactor: Redactor,
     /// Cleared when the server turned out to know no schemas.
     schemas: AtomicBool,
 }
@@ -111,6 +116,8 @@ pub(crate) struct Service {
     pub(crate) key: Option<Secret>,
     pub(crate) key_name: String,
     pub(crate) limits: Limits,
+    /// Hides what no message may hold, the key above all.
+    pub(crate) redactor: Redactor,
 }
 
 /// Why a call was in vain.
@@ -148,11 +155,15 @@ impl Client {
             key,
             key_name,
             limits,
+            redactor,
         } = service;
         let address =
             reqwest::Url::parse(&base).map_err(|error| format!("its base_url is no address: {error}"))?;
         if !matches!(address.scheme(), "http" | "https") || !address.has_host() {
             return Err("its base_url is no http or https address".to_owned());
+        }
+        if key.is_some() && !keeps_secrets(&base) {
+            return Err(unsafe_address(&key_name));
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -178,7 +189,6 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| error.without_url().to_string())?;
-        let redactor = Redactor::new(key.iter().map(|key| (key_name.as_str(), key.expose())));
         Ok(Client {
             wire,
             name,
@@ -193,11 +203,11 @@ impl Client {
         })
     }
 
-    /// Asks the model once, and again where that may help. What all tries used is added to `used`, also on failure.
+    /// Asks the model once, and again where that may help. What all tries used is put on the bill as it comes.
     pub(crate) async fn turn(
         &self,
         ask: &Ask<'_>,
-        used: &mut Tokens,
+        bill: &Bill,
         on_text: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Turn, Failure> {
         let mut ask = Ask {
@@ -206,14 +216,17 @@ impl Client {
         };
         let mut attempt = 1;
         loop {
-            let fault = match self.once(&ask, used, on_text).await {
+            let fault = match self.once(&ask, bill, on_text).await {
                 Ok(turn) => {
                     if self.wire == Wire::OpenAi && ask.form.is_some_and(|form| !form.forced) {
                         self.schemas.store(false, Ordering::Relaxed);
                     }
                     return Ok(turn);
                 }
-                Err(fault) => fault,
+                Err(mut fault) => {
+                    self.redactor.redact_in(&mut fault.message);
+                    fault
+                }
             };
             if fault.rejected && self.wire == Wire::OpenAi && ask.form.is_some_and(|form| form.forced) {
                 // Many servers don't know schemas, and say so in many ways. The text asks for the form as well.
@@ -271,7 +284,7 @@ impl Client {
     async fn once(
         &self,
         ask: &Ask<'_>,
-        used: &mut Tokens,
+        bill: &Bill,
         on_text: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Turn, Fault> {
         let body = self.wire.body(ask, self.own).to_string();
@@ -292,7 +305,7 @@ impl Client {
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("application/json") || kind.starts_with("text/html")) {
-            let said = said(response, first).await;
+            let said = self.said(response, first).await;
             return Err(Fault::new(
                 ErrorKind::Backend,
                 format!("the answer is no event stream; is the base_url right?{said}"),
@@ -301,9 +314,10 @@ impl Client {
         }
         let mut reader = self.wire.reader(ask);
         let read = self
-            .read(&mut reader, response.bytes_stream(), first, on_text)
+            .read(&mut reader, response.bytes_stream(), first, bill, on_text)
             .await;
-        used.add(reader.tokens());
+        bill.current(reader.tokens());
+        bill.settle();
         read.map(|()| reader.turn())
     }
 
@@ -313,6 +327,7 @@ impl Client {
         reader: &mut super::wire::Reader,
         bytes: impl Stream<Item = reqwest::Result<impl AsRef<[u8]>>>,
         first: Instant,
+        bill: &Bill,
         on_text: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), Fault> {
         let broken = |why: &str| {
@@ -323,25 +338,26 @@ impl Client {
             )
         };
         // Comments of the stream are a sign of life too, which the events don't show.
-        let (alive, size) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let pulse = Mutex::new(Pulse::new(Instant::now()));
+        let pulse = || pulse.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = bytes
             .inspect(|piece| {
-                alive.store(true, Ordering::Relaxed);
-                let length = piece.as_ref().map_or(0, |piece| piece.as_ref().len());
-                size.fetch_add(length, Ordering::Relaxed);
+                let piece = piece.as_ref().map_or([].as_slice(), AsRef::as_ref);
+                pulse().beat(Instant::now(), piece);
             })
-            .take_while(|_| std::future::ready(size.load(Ordering::Relaxed) <= STREAM_LIMIT));
+            .take_while(|_| std::future::ready(!pulse().is_too_long));
         let events = bytes.eventsource();
         tokio::pin!(events);
         let mut begun = false;
         loop {
             let limit = if begun {
-                Instant::now() + self.limits.idle
+                pulse().last + self.limits.idle
             } else {
                 first
             };
             let event = match timeout_at(limit, events.next()).await {
-                Err(_) if begun && alive.swap(false, Ordering::Relaxed) => continue,
+                // What came meanwhile was no whole event.
+                Err(_) if begun && pulse().last + self.limits.idle > limit => continue,
                 Err(_) if begun => {
                     return Err(Fault::new(
                         ErrorKind::Timeout,
@@ -353,7 +369,7 @@ impl Client {
                     ));
                 }
                 Err(_) => return Err(self.silent()),
-                Ok(None) if size.load(Ordering::Relaxed) > STREAM_LIMIT => {
+                Ok(None) if pulse().is_too_long => {
                     return Err(Fault::new(
                         ErrorKind::Backend,
                         "the answer is too long to be one",
@@ -366,7 +382,9 @@ impl Client {
                 Ok(Some(Err(_))) => return Err(broken("it is no event stream")),
                 Ok(Some(Ok(event))) => event,
             };
-            match reader.event(&event.data, on_text) {
+            let flow = reader.event(&event.data, on_text);
+            bill.current(reader.tokens());
+            match flow {
                 Ok(Flow::Done) => return Ok(()),
                 Ok(Flow::Content) => begun = true,
                 Ok(Flow::Life) => {}
@@ -432,7 +450,10 @@ impl Client {
         };
         Fault::new(
             ErrorKind::Backend,
-            format!("the service reports an error{named}: {}", cut(message)),
+            format!(
+                "the service reports an error{named}: {}",
+                cut(&self.redactor.redact(message))
+            ),
             tries,
         )
     }
@@ -446,7 +467,7 @@ impl Client {
             .get("x-should-retry")
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse::<bool>().ok());
-        let said = said(response, first).await;
+        let said = self.said(response, first).await;
         // A quota that is used up does not come back in a minute, though it has the status of a limit on the rate.
         let spent = said.contains("insufficient_quota") || said.contains("credit balance");
         let again = matches!(status, 408 | 409 | 429 | 500..) && !spent && status != 501;
@@ -489,7 +510,7 @@ impl Client {
             if !response.status().is_success() {
                 return Err(self.refused("", response, first).await);
             }
-            let text = body(response, 4 * 1024 * 1024, first).await;
+            let text = self.body(response, 4 * 1024 * 1024, first).await;
             let list: Value = serde_json::from_str(&text)
                 .map_err(|_| Fault::new(ErrorKind::Backend, "the list of its models is no JSON", 1))?;
             let ids = list["data"].as_array().into_iter().flatten();
@@ -499,6 +520,83 @@ impl Client {
         };
         result.await.map_err(|fault| self.failure(fault, 1))
     }
+
+    /// What a body says about an error, for a message: `: …`, or nothing.
+    async fn said(&self, response: reqwest::Response, limit: Instant) -> String {
+        let text = self.body(response, ERROR_LIMIT, limit).await;
+        let said = match serde_json::from_str::<Value>(&text) {
+            Ok(json) => words(&json),
+            // A page for people says nothing in its first line.
+            Err(_) if text.trim_start().starts_with('<') => String::new(),
+            Err(_) => text,
+        };
+        let said = cut(&self.redactor.redact(&said));
+        if said.is_empty() {
+            said
+        } else {
+            format!(": {said}")
+        }
+    }
+
+    /// The beginning of a body, without secrets; what goes wrong on the way is no news here.
+    async fn body(&self, response: reqwest::Response, most: usize, limit: Instant) -> String {
+        let (mut text, mut read) = (String::new(), self.redactor.bytes());
+        let mut stream = response.bytes_stream();
+        let soon = (Instant::now() + Duration::from_secs(10)).min(limit);
+        let mut left = most;
+        while let Ok(Some(Ok(piece))) = timeout_at(soon, stream.next()).await {
+            text.push_str(&read.push(&piece[..piece.len().min(left)]));
+            if piece.len() >= left {
+                return text;
+            }
+            left -= piece.len();
+        }
+        text + &read.finish()
+    }
+}
+
+/// What the bytes of a stream say by themselves.
+struct Pulse {
+    /// When the last ones came.
+    last: Instant,
+    size: usize,
+    /// How long the line is that has not ended.
+    line: usize,
+    is_too_long: bool,
+}
+
+impl Pulse {
+    fn new(now: Instant) -> Pulse {
+        Pulse {
+            last: now,
+            size: 0,
+            line: 0,
+            is_too_long: false,
+        }
+    }
+
+    fn beat(&mut self, now: Instant, bytes: &[u8]) {
+        self.last = now;
+        self.size += bytes.len();
+        self.is_too_long |= self.size > STREAM_LIMIT;
+        for (at, part) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            self.line = part.len() + if at == 0 { self.line } else { 0 };
+            self.is_too_long |= self.line > LINE_LIMIT;
+        }
+    }
+}
+
+/// Why a key is not sent there.
+pub(crate) fn unsafe_address(key_name: &str) -> String {
+    format!(
+        "its base_url is an http address of another machine, on the way to which anybody could read the key in {key_name}; \
+         name an https address, or leave `api_key_env` out if the server needs no key"
+    )
+}
+
+/// Whether an address is one that a key may be sent to: nobody on the way can read it.
+pub(crate) fn keeps_secrets(address: &str) -> bool {
+    reqwest::Url::parse(address).is_ok_and(|address| address.scheme() == "https" || is_loopback(&address))
 }
 
 fn is_loopback(address: &reqwest::Url) -> bool {
@@ -524,23 +622,6 @@ fn cause(error: reqwest::Error) -> String {
     innermost.to_string()
 }
 
-/// What a body says about an error, for a message: `: …`, or nothing.
-async fn said(response: reqwest::Response, limit: Instant) -> String {
-    let text = body(response, ERROR_LIMIT, limit).await;
-    let said = match serde_json::from_str::<Value>(&text) {
-        Ok(json) => words(&json),
-        // A page for people says nothing in its first line.
-        Err(_) if text.trim_start().starts_with('<') => String::new(),
-        Err(_) => text,
-    };
-    let said = cut(&said);
-    if said.is_empty() {
-        said
-    } else {
-        format!(": {said}")
-    }
-}
-
 /// Services have several shapes for errors.
 fn words(json: &Value) -> String {
     let error = match &json["error"] {
@@ -564,20 +645,6 @@ fn words(json: &Value) -> String {
         Some(kind) if !message.contains(kind) => format!("{message} ({kind})"),
         _ => message.to_owned(),
     }
-}
-
-/// The beginning of a body; what goes wrong on the way is no news here.
-async fn body(response: reqwest::Response, most: usize, limit: Instant) -> String {
-    let mut bytes = Vec::new();
-    let mut stream = response.bytes_stream();
-    let soon = (Instant::now() + Duration::from_secs(10)).min(limit);
-    while let Ok(Some(Ok(piece))) = timeout_at(soon, stream.next()).await {
-        bytes.extend_from_slice(&piece[..piece.len().min(most - bytes.len())]);
-        if bytes.len() >= most {
-            break;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// One line of at most 300 characters.
@@ -635,6 +702,26 @@ mod tests {
         for bad in ["", "soon", "-1", "inf", "NaN", "1e400"] {
             assert_eq!(after("retry-after", bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_stream_is_silent_from_its_last_byte_on_and_has_no_endless_line() {
+        let begin = Instant::now();
+        let mut pulse = Pulse::new(begin);
+        let later = begin + Duration::from_secs(9);
+        pulse.beat(later, b": a comment\n");
+        assert_eq!((pulse.last, pulse.line, pulse.is_too_long), (later, 0, false));
+        let half = vec![b'x'; LINE_LIMIT / 2];
+        for _ in 0..3 {
+            pulse.beat(later, &half);
+            pulse.beat(later, b"x\n");
+            assert!(!pulse.is_too_long);
+        }
+        pulse.beat(later, &half);
+        pulse.beat(later, b"y");
+        assert!(!pulse.is_too_long);
+        pulse.beat(later, &half);
+        assert!(pulse.is_too_long);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! else. An agent's memory is asked for after the result, as a JSON object.
 
 mod anthropic;
+mod bill;
 mod client;
 mod models;
 mod openai;
@@ -25,13 +26,16 @@ use crate::detect::{KeyNeed, Needs, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::tools::Toolbox;
 use crate::{
-    CancelToken, Capabilities, Delivery, Judge, Policy, Secret, SessionBackend, SessionReply, SessionSpawn,
+    CancelToken, Capabilities, Delivery, Judge, Policy, Redactor, Secret, SessionBackend, SessionReply,
+    SessionSpawn,
 };
+use bill::Bill;
 use client::{Client, Service};
 use models::{Meaning, Price};
-use wire::{Ask, Form, Message, Stop, Tokens, Wire};
+use wire::{Ask, Form, Message, Stop, Wire};
 
 pub use client::Limits;
+pub(crate) use client::{keeps_secrets, unsafe_address};
 
 /// Most tokens of a judgement: a reason, or a text that is read as a list.
 const MOST_JUDGEMENT: u64 = 8_000;
@@ -91,12 +95,12 @@ impl Api {
     }
 
     /// Puts a question, without a limit on the time.
-    async fn answer(&self, question: &Question) -> Result<Answer, Failure> {
+    async fn answer(&self, question: &Question, bill: &Bill) -> Result<Answer, Failure> {
         let client = &self.0.client;
         // `judge` is a name of our own: a program can't mean it.
         let name = self.0.models.contains_key("judge").then_some("judge");
         let model = self.model(name).await?;
-        let price = self.price(&model);
+        bill.set_price(self.price(&model));
         let messages = [Message::User(question.user.clone())];
         let most = MOST_JUDGEMENT.min(models::most_tokens(&model));
         let ask = Ask {
@@ -112,9 +116,8 @@ impl Api {
             // OpenAI's limit would count what a model thinks before it answers.
             max_tokens: (client.wire == Wire::Anthropic).then_some(most),
         };
-        let mut used = Tokens::default();
-        let result = client.turn(&ask, &mut used, &mut |_| ()).await;
-        let usage = used.usage(price.as_ref());
+        let result = client.turn(&ask, bill, &mut |_| ()).await;
+        let usage = bill.usage();
         let turn = result.map_err(|failure| Failure { usage, ..failure })?;
         let refused = |message: String| Failure {
             usage,
@@ -123,7 +126,7 @@ impl Api {
         match turn.stop {
             Stop::Refused(why) => Err(refused(format!(
                 "`{model}` declined to judge: {}",
-                crate::one_line(&why)
+                client.redactor.one_line(&why)
             ))),
             Stop::Length | Stop::Window => Err(refused(format!("`{model}` gave an answer that was cut"))),
             _ => Ok(Answer {
@@ -150,16 +153,21 @@ impl SessionBackend for Api {
     }
 
     async fn spawn(&self, spawn: SessionSpawn) -> Result<SessionReply, Failure> {
+        let bill = Bill::of(spawn.sink.clone());
         let work = async {
             let model = self.model(spawn.request.model.as_deref()).await?;
             spawn.sink.started(None, Some(model.clone())).await?;
             let tools = Toolbox::new(&spawn, Policy::for_session(&spawn));
-            session::run(&self.0.client, &spawn, (&model, self.price(&model)), &tools).await
+            bill.set_price(self.price(&model));
+            session::run(&self.0.client, &spawn, &model, &bill, &tools).await
         };
         tokio::select! {
             result = work => result,
             // Whatever is going on is dropped, and its connection with it.
-            () = spawn.cancel.cancelled() => Err(failure(ErrorKind::Backend, "cancelled")),
+            () = spawn.cancel.cancelled() => Err(Failure {
+                usage: bill.usage(),
+                ..failure(ErrorKind::Backend, "cancelled")
+            }),
         }
     }
 }
@@ -172,13 +180,22 @@ impl Asker for Api {
 
     async fn ask(&self, question: Question, cancel: &CancelToken) -> Result<Answer, Failure> {
         let limit = self.0.client.limits.judgement;
-        tokio::select! {
-            result = tokio::time::timeout(limit, self.answer(&question)) => result.unwrap_or_else(|_| {
-                let message = format!("{}: a judgement took longer than {} s", self.0.client.name, limit.as_secs_f64());
-                Err(failure(ErrorKind::Timeout, message))
-            }),
-            () = cancel.cancelled() => Err(failure(ErrorKind::Backend, "cancelled")),
-        }
+        let bill = Bill::default();
+        let (kind, message) = tokio::select! {
+            result = tokio::time::timeout(limit, self.answer(&question, &bill)) => match result {
+                Ok(result) => return result,
+                Err(_) => {
+                    let name = &self.0.client.name;
+                    let message = format!("{name}: a judgement took longer than {} s", limit.as_secs_f64());
+                    (ErrorKind::Timeout, message)
+                }
+            },
+            () = cancel.cancelled() => (ErrorKind::Backend, "cancelled".to_owned()),
+        };
+        Err(Failure {
+            usage: bill.usage(),
+            ..failure(kind, message)
+        })
     }
 }
 
@@ -209,8 +226,10 @@ impl BackendFactory for AnthropicFactory {
     fn look(&self, context: BackendContext<'_>) -> Option<Looked> {
         let name = context.spec.api_key_env.as_deref().unwrap_or(ANTHROPIC_KEY);
         Some(Looked {
-            what: format!("a key in {name}"),
-            found: context.variables.get(name).is_some(),
+            what: format!(
+                "a key in {name}, or a server named by [backends.anthropic] base_url in prose.toml"
+            ),
+            found: context.spec.base_url.is_some() || context.variables.get(name).is_some(),
         })
     }
 
@@ -229,7 +248,7 @@ impl BackendFactory for AnthropicFactory {
         let key_name = spec.api_key_env.as_deref().unwrap_or(ANTHROPIC_KEY);
         let base = anthropic_base(spec);
         let own = base == ANTHROPIC_BASE;
-        let key = context.variables.get(key_name);
+        let key = key(context, key_name, own);
         if key.is_none() && (own || spec.api_key_env.is_some()) {
             return Err(self.unusable(spec, format!("there is no key in {key_name}")));
         }
@@ -238,6 +257,7 @@ impl BackendFactory for AnthropicFactory {
             name: spec.name.clone(),
             own,
             base: base.to_owned(),
+            redactor: Redactor::for_backend(context.variables, key.map(|key| (key_name, key))),
             key: key.map(Secret::new),
             key_name: key_name.to_owned(),
             limits: self.limits.with(&spec.waits),
@@ -275,11 +295,7 @@ impl BackendFactory for OpenAiFactory {
         let key_name = spec.api_key_env.as_deref().unwrap_or(OPENAI_KEY);
         let base = openai_base(spec);
         let own = base == OPENAI_BASE;
-        // OpenAI's key is sent to another server only when it is said to be for it.
-        let key = context
-            .variables
-            .get(key_name)
-            .filter(|_| own || spec.api_key_env.is_some());
+        let key = key(context, key_name, own);
         if key.is_none() && (own || spec.api_key_env.is_some()) {
             return Err(self.unusable(spec, format!("there is no key in {key_name}")));
         }
@@ -288,12 +304,19 @@ impl BackendFactory for OpenAiFactory {
             name: spec.name.clone(),
             own,
             base,
+            redactor: Redactor::for_backend(context.variables, key.map(|key| (key_name, key))),
             key: key.map(Secret::new),
             key_name: key_name.to_owned(),
             limits: self.limits.with(&spec.waits),
         };
         backend(service, spec).map_err(|reason| self.unusable(spec, reason))
     }
+}
+
+/// The key to send. That of the protocol's own service goes to another server only when it is said to be for it.
+fn key<'a>(context: BackendContext<'a>, name: &str, own: bool) -> Option<&'a str> {
+    let key = context.variables.get(name);
+    key.filter(|_| own || context.spec.api_key_env.is_some())
 }
 
 /// The address without what is the same for all services; it may be written with or without `/v1`.
@@ -320,11 +343,10 @@ fn openai_base(spec: &BackendSpec) -> String {
 fn needs(spec: &BackendSpec, wire: Wire, usual: (&str, &str), base: &str) -> Needs {
     let own = base == usual.1;
     let required = own || spec.api_key_env.is_some();
-    // A server of one's own is sent OpenAI's key only when it is said to be for it.
-    let sent = required || wire == Wire::Anthropic;
     Needs {
         program: None,
-        key: sent.then(|| KeyNeed {
+        // A server of one's own is sent a key only when it is said to be for it.
+        key: required.then(|| KeyNeed {
             variable: spec.api_key_env.as_deref().unwrap_or(usual.0).to_owned(),
             required,
         }),

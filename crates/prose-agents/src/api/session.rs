@@ -3,8 +3,9 @@
 use prose_model::{ErrorKind, Failure, Usage};
 use serde_json::json;
 
+use super::bill::Bill;
 use super::client::Client;
-use super::models::{self, Price};
+use super::models;
 use super::wire::{Ask, Call, CallResult, Form, Message, Stop, Tokens, Turn};
 use crate::content::failure;
 use crate::tools::{ToolSpec, Toolbox};
@@ -21,35 +22,34 @@ const MOST_PAUSES: u32 = 10;
 struct Session<'a> {
     client: &'a Client,
     model: &'a str,
-    price: Option<Price>,
+    bill: &'a Bill,
     system: String,
     messages: Vec<Message>,
     tools: &'a Toolbox,
     specs: Vec<ToolSpec>,
     sink: &'a dyn SessionSink,
     budget: SpendLimit,
-    used: Tokens,
 }
 
 /// Runs a session. What it used is in the reply, or in the failure.
 pub(crate) async fn run(
     client: &Client,
     spawn: &SessionSpawn,
-    (model, price): (&str, Option<Price>),
+    model: &str,
+    bill: &Bill,
     tools: &Toolbox,
 ) -> Result<SessionReply, Failure> {
     let specs = tools.specs();
     let mut session = Session {
         client,
         model,
-        price,
+        bill,
         system: system(spawn, &specs),
         messages: vec![Message::User(spawn.prompt.user.clone())],
         tools,
         specs,
         sink: &*spawn.sink,
         budget: spawn.budget,
-        used: Tokens::default(),
     };
     let result = session.reply(spawn).await;
     let usage = session.usage();
@@ -86,7 +86,7 @@ fn system(spawn: &SessionSpawn, specs: &[ToolSpec]) -> String {
 
 impl Session<'_> {
     fn usage(&self) -> Usage {
-        self.used.usage(self.price.as_ref())
+        self.bill.usage()
     }
 
     async fn reply(&mut self, spawn: &SessionSpawn) -> Result<SessionReply, Failure> {
@@ -160,7 +160,7 @@ impl Session<'_> {
                 format!(
                     "{name}: `{}` declined to answer: {}",
                     self.model,
-                    crate::one_line(why)
+                    self.client.redactor.one_line(why)
                 )
             }
             Stop::Other(why) => format!("{name}: the answer ended for an unknown reason, `{why}`"),
@@ -178,7 +178,7 @@ impl Session<'_> {
             .budget
             .tokens
             .map(|limit| limit.saturating_sub(usage.tokens()).saturating_sub(asked));
-        let by_money = self.budget.usd.zip(self.price.as_ref()).map(|(limit, price)| {
+        let by_money = self.budget.usd.zip(self.bill.price()).map(|(limit, price)| {
             let question = Tokens {
                 input: asked,
                 ..Tokens::default()
@@ -227,7 +227,7 @@ impl Session<'_> {
                 sink.update(SessionUpdate::Text(text.to_owned()));
             }
         };
-        let result = self.client.turn(&ask, &mut self.used, &mut on_text).await;
+        let result = self.client.turn(&ask, self.bill, &mut on_text).await;
         self.sink.update(SessionUpdate::Usage(self.usage()));
         result
     }
@@ -294,7 +294,7 @@ impl Session<'_> {
         );
         self.sink.notice(format!(
             "the agent's memory stays as it was: {}",
-            crate::one_line(&why)
+            self.client.redactor.one_line(&why)
         ));
         None
     }

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use prose_model::backend::{BackendSpec, Variables};
 use prose_model::{ErrorKind, Failure};
 
+use crate::api::{keeps_secrets, unsafe_address};
 use crate::child::{Environment, find_program};
 use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
@@ -24,7 +25,7 @@ use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
 use crate::{
     Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
-    Redactor, SessionBackend, SessionReply, SessionSpawn, failure, one_line,
+    Redactor, SessionBackend, SessionReply, SessionSpawn, failure,
 };
 use turn::{Job, Turn};
 
@@ -73,7 +74,33 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     "ANTHROPIC_FOUNDRY_API_KEY",
     "ANTHROPIC_FOUNDRY_BASE_URL",
     "ANTHROPIC_FOUNDRY_RESOURCE",
+    "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB",
 ];
+
+/// Those of them that lead to a service which is not the one that `base_url` names, or prove there who one is.
+const OF_ANOTHER_ADDRESS: &[&str] = &[
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "CLAUDE_CODE_USE_VERTEX",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+];
+/// What is sent to an address of one's own for which no key is named: something has to be, or the program sends its login.
+const NO_KEY: &str = "none";
 
 /// How it has to behave where nobody sits in front of it.
 pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
@@ -115,16 +142,18 @@ impl BackendFactory for ClaudeFactory {
         let (spec, variables) = (context.spec, context.variables);
         let mut version = spec.args.clone().unwrap_or_default();
         version.push("--version".to_owned());
+        let named = spec.api_key_env.is_some();
         let base_url = spec.base_url.as_deref().or(variables.get("ANTHROPIC_BASE_URL"));
         Needs {
             program: Some(ProgramNeed {
                 command: command_of(spec),
                 version: Some(version),
             }),
-            key: Some(KeyNeed {
+            // An address of one's own is sent a key only when it is said to be for it.
+            key: (named || spec.base_url.is_none()).then(|| KeyNeed {
                 variable: spec.api_key_env.as_deref().unwrap_or(KEY).to_owned(),
                 // Without one it goes by its own login.
-                required: spec.api_key_env.is_some(),
+                required: named,
             }),
             base_url: base_url.map(ToOwned::to_owned),
             models: meanings(spec, |name| Some(name.to_owned())),
@@ -146,8 +175,8 @@ impl BackendFactory for ClaudeFactory {
             ))
         })?;
         let environment = environment(spec, variables).map_err(unusable)?;
-        let secrets = [environment.get(KEY).map(|key| (KEY, key))];
-        let redactor = Redactor::new(secrets.into_iter().flatten().chain(variables.secret()));
+        let key = environment.get(KEY).map(|key| (KEY, key));
+        let redactor = Redactor::for_backend(variables, key);
         let claude = Arc::new(Claude {
             spec: spec.clone(),
             program,
@@ -173,14 +202,26 @@ fn command_of(spec: &BackendSpec) -> PathBuf {
 
 fn environment(spec: &BackendSpec, variables: &Variables) -> Result<Environment, String> {
     let mut environment = Environment::basic(variables);
-    environment.take(variables, OWN_VARIABLES);
+    let others = match &spec.base_url {
+        Some(_) => OF_ANOTHER_ADDRESS,
+        None => &[],
+    };
+    for name in OWN_VARIABLES.iter().filter(|name| !others.contains(name)) {
+        environment.take(variables, &[name]);
+    }
     match &spec.api_key_env {
         Some(name) => {
             let key = variables
                 .get(name)
                 .ok_or_else(|| format!("the variable {name}, which `api_key_env` names, is not set"))?;
+            if let Some(url) = &spec.base_url
+                && !keeps_secrets(url)
+            {
+                return Err(unsafe_address(name));
+            }
             environment.set(KEY, key);
         }
+        None if spec.base_url.is_some() => environment.set(KEY, NO_KEY),
         None => environment.take(variables, &[KEY]),
     }
     if let Some(url) = &spec.base_url {
@@ -245,7 +286,7 @@ impl Claude {
     }
 
     async fn turn(&self, job: Job, cancel: &CancelToken) -> Result<Turn, Failure> {
-        let turn = turn::run(&self.program, &self.environment, job, cancel).await;
+        let turn = turn::run(&self.program, &self.environment, &self.redactor, job, cancel).await;
         turn.map_err(|mut failure| {
             self.redactor.redact_in(&mut failure.message);
             failure
@@ -370,24 +411,30 @@ impl Asker for ClaudeJudge {
             sink: None,
             gate: None,
         };
-        let turn = tokio::time::timeout(JUDGE_TIME, claude.turn(job, cancel))
-            .await
-            .map_err(|_| {
+        // It is stopped rather than dropped, so that what it has used is known.
+        let stop = CancelToken::new();
+        let turn = claude.turn(job, &stop);
+        tokio::pin!(turn);
+        let turn = tokio::select! {
+            turn = &mut turn => turn?,
+            () = cancel.cancelled() => {
+                stop.cancel();
+                turn.await?
+            }
+            () = tokio::time::sleep(JUDGE_TIME) => {
+                stop.cancel();
                 let minutes = JUDGE_TIME.as_secs() / 60;
-                failure(
-                    ErrorKind::Timeout,
-                    format!("the judge has not answered for {minutes} minutes"),
-                )
-            })??;
+                let message = format!("the judge has not answered for {minutes} minutes");
+                turn.await.map_err(|stopped| Failure {
+                    usage: stopped.usage,
+                    ..failure(ErrorKind::Timeout, message)
+                })?
+            }
+        };
         let text = turn.structured.map_or(turn.text, |answer| answer.to_string());
         Ok(Answer {
             text,
             usage: turn.usage,
         })
     }
-}
-
-/// A message of others on one line, for an error.
-fn quoted(text: &str) -> String {
-    one_line(text)
 }

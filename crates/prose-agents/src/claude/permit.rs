@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use crate::Redactor;
 use crate::mcp;
 use crate::policy::{Access, Decision, Denial, Gate, Policy, shown};
 
@@ -75,7 +76,11 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
             return gate.pass(tool, access).await.map_err(|why| why.to_string());
         }
         "WebSearch" => {
-            let tool = format!("WebSearch for \"{}\" by", shown(needed("query")?, 200));
+            let query = needed("query")?;
+            let tool = format!(
+                "WebSearch for \"{}\" by",
+                shown(&gate.redactor().redact(query), 200)
+            );
             let access = Access::Network {
                 host: SEARCH_HOST,
                 port: 443,
@@ -122,7 +127,7 @@ pub(crate) fn host_of(url: &str) -> Option<(String, u16)> {
 }
 
 /// One line about what a tool is used for.
-pub(super) fn detail(tool: &str, input: &Json) -> String {
+pub(super) fn detail(tool: &str, input: &Json, redactor: &Redactor) -> String {
     let keys = [
         "command",
         "file_path",
@@ -135,6 +140,6 @@ pub(super) fn detail(tool: &str, input: &Json) -> String {
     let found = keys.iter().find_map(|key| input.get(key).and_then(Json::as_str));
     match (tool, found) {
         (ANSWER, _) | (_, None) => String::new(),
-        (_, Some(text)) => shown(text, 200),
+        (_, Some(text)) => shown(&redactor.redact(text), 200),
     }
 }

@@ -12,10 +12,10 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 
 use super::protocol::{self, Incoming, ResultLine};
-use super::{SETUP, permit, quoted};
+use super::{SETUP, permit};
 use crate::child::{Child, ChildCommand, Environment, Line, Lines, describe};
 use crate::policy::Gate;
-use crate::{CancelToken, SessionSink, SessionUpdate, failure};
+use crate::{CancelToken, Redactor, SessionSink, SessionUpdate, failure};
 
 /// Longest line that is read, in bytes: a tool's whole result is one.
 const LINE: usize = 16 * 1024 * 1024;
@@ -56,6 +56,7 @@ pub(super) struct Turn {
 pub(super) async fn run(
     program: &Path,
     environment: &Environment,
+    redactor: &Redactor,
     job: Job,
     cancel: &CancelToken,
 ) -> Result<Turn, Failure> {
@@ -67,7 +68,7 @@ pub(super) async fn run(
     })
     .await
     .map_err(|error| failure(ErrorKind::Backend, format!("{error}\n  to set it up: {SETUP}")))?;
-    let mut talk = Talk::new(&job);
+    let mut talk = Talk::new(&job, redactor);
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(failure(ErrorKind::Backend, "the session was stopped")),
@@ -78,7 +79,7 @@ pub(super) async fn run(
             // It has nothing left to do; whether it goes by itself does not matter any more.
             let _ = tokio::time::timeout(GRACE, child.wait()).await;
             let _ = child.stop(Duration::ZERO).await;
-            finished(*result)
+            finished(*result, redactor)
         }
         Ok(None) => {
             let status = match tokio::time::timeout(GRACE, child.wait()).await {
@@ -86,7 +87,12 @@ pub(super) async fn run(
                 Err(_) => child.stop(GRACE).await,
             };
             let how = status.map_or_else(|error| format!("was lost: {error}"), describe);
-            Err(without_result(&how, &child.stderr(), talk.garbage.as_deref()))
+            Err(without_result(
+                &how,
+                &child.stderr(),
+                talk.garbage.as_deref(),
+                redactor,
+            ))
         }
         Err(failure) => {
             let _ = child.stop(GRACE).await;
@@ -104,6 +110,7 @@ pub(super) async fn run(
 /// A conversation with the program.
 struct Talk<'a> {
     job: &'a Job,
+    redactor: &'a Redactor,
     /// Used by the messages that are done, and by the one that is written.
     before: Usage,
     current: Usage,
@@ -115,9 +122,10 @@ struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    fn new(job: &'a Job) -> Talk<'a> {
+    fn new(job: &'a Job, redactor: &'a Redactor) -> Talk<'a> {
         Talk {
             job,
+            redactor,
             before: Usage::default(),
             current: Usage::default(),
             message: String::new(),
@@ -171,7 +179,7 @@ impl<'a> Talk<'a> {
             };
             match protocol::read(&line) {
                 None => {
-                    self.garbage.get_or_insert_with(|| quoted(&line));
+                    self.garbage.get_or_insert_with(|| self.redactor.one_line(&line));
                 }
                 Some(Incoming::Result(result)) => return Ok(Some(result)),
                 Some(Incoming::Refused(why)) => {
@@ -179,7 +187,7 @@ impl<'a> Talk<'a> {
                         ErrorKind::Backend,
                         format!(
                             "Claude Code does not understand what it is asked ({}); it may be too old",
-                            quoted(&why)
+                            self.redactor.one_line(&why)
                         ),
                     ));
                 }
@@ -212,12 +220,13 @@ impl<'a> Talk<'a> {
                 self.update(SessionUpdate::Usage(self.used()));
                 let refused = matches!(status, Some(401 | 403)) || error == "authentication_failed";
                 if refused && attempt >= KEY_REFUSALS {
-                    return Err(failure(ErrorKind::Backend, key_refused(&error)));
+                    return Err(failure(ErrorKind::Backend, key_refused(&error, self.redactor)));
                 }
             }
             Incoming::Message { id, usage } => {
                 self.begin(&id, usage);
                 self.streamed = true;
+                self.account()?;
             }
             Incoming::Text(text) => self.update(SessionUpdate::Text(text)),
             Incoming::Written { output_tokens } => {
@@ -234,7 +243,7 @@ impl<'a> Talk<'a> {
                     }
                 }
                 for (name, input) in whole.tools {
-                    let detail = permit::detail(&name, &input);
+                    let detail = permit::detail(&name, &input, self.redactor);
                     self.update(SessionUpdate::Tool { name, detail });
                 }
                 self.account()?;
@@ -291,12 +300,13 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>
     }
 }
 
-fn key_refused(error: &str) -> String {
-    format!("Claude Code may not use the model ({}): {SETUP}", quoted(error))
+fn key_refused(error: &str, redactor: &Redactor) -> String {
+    let error = redactor.one_line(error);
+    format!("Claude Code may not use the model ({error}): {SETUP}")
 }
 
 /// Reads the last line.
-fn finished(result: ResultLine) -> Result<Turn, Failure> {
+fn finished(result: ResultLine, redactor: &Redactor) -> Result<Turn, Failure> {
     if !result.is_error && result.subtype == "success" {
         return Ok(Turn {
             text: result.text,
@@ -305,7 +315,7 @@ fn finished(result: ResultLine) -> Result<Turn, Failure> {
             denied: result.denied,
         });
     }
-    let said = quoted(&result.text);
+    let said = redactor.one_line(&result.text);
     let lower = result.text.to_lowercase();
     let (kind, message) = match (result.subtype.as_str(), result.status) {
         ("error_max_budget_usd", _) => (
@@ -316,12 +326,12 @@ fn finished(result: ResultLine) -> Result<Turn, Failure> {
             ErrorKind::Judge,
             "the model gave no answer in the form that was asked for".to_owned(),
         ),
-        (_, Some(401 | 403)) => (ErrorKind::Backend, key_refused(&said)),
+        (_, Some(401 | 403)) => (ErrorKind::Backend, key_refused(&said, redactor)),
         _ if lower.contains("not logged in")
             || lower.contains("/login")
             || lower.contains("invalid api key") =>
         {
-            (ErrorKind::Backend, key_refused(&said))
+            (ErrorKind::Backend, key_refused(&said, redactor))
         }
         ("success", Some(status)) => (
             ErrorKind::Backend,
@@ -345,7 +355,7 @@ fn finished(result: ResultLine) -> Result<Turn, Failure> {
     })
 }
 
-fn without_result(how: &str, stderr: &str, garbage: Option<&str>) -> Failure {
+fn without_result(how: &str, stderr: &str, garbage: Option<&str>, redactor: &Redactor) -> Failure {
     let mut message = format!("Claude Code {how} and gave no result");
     // The end says most.
     let last: Vec<&str> = stderr
@@ -359,7 +369,7 @@ fn without_result(how: &str, stderr: &str, garbage: Option<&str>) -> Failure {
         message.push_str(
             &last[from..]
                 .iter()
-                .map(|line| quoted(line))
+                .map(|line| redactor.one_line(line))
                 .collect::<Vec<_>>()
                 .join(" / "),
         );

@@ -28,6 +28,11 @@ impl Gate {
         }
     }
 
+    /// What hides secrets from what a person or the session is told.
+    pub(crate) fn redactor(&self) -> crate::Redactor {
+        self.sink.redactor()
+    }
+
     /// The policy behind it.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -84,7 +89,10 @@ impl Gate {
                 self.granted().insert(grant);
                 Ok(())
             }
-            PermissionAnswer::Deny => Err(Denial::Refused(format!("{key} {}", shown(&detail, 200)))),
+            PermissionAnswer::Deny => Err(Denial::Refused(format!(
+                "{key} {}",
+                shown(&self.redactor().redact(&detail), 200)
+            ))),
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::io::AsyncReadExt as _;
 use super::{ToolResult, Toolbox, cut};
 use crate::child::{Child, ChildCommand, ChildError, Environment, describe};
 use crate::policy::{Access, WATCHED};
+use crate::redact::{RedactBytes, Redactor};
 
 /// How long a command may take when it doesn't say.
 const USUAL: Duration = Duration::from_secs(120);
@@ -53,7 +54,7 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
         let _ = child.stop(GRACE).await;
         return Err(ToolResult::error(failure.message));
     }
-    let mut output = Output::default();
+    let mut output = Output::new(&tools.redactor);
     // It reads nothing: whoever asks for input sees the end.
     child.stdin = None;
     let mut stdout = child.stdout.take();
@@ -82,6 +83,7 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
         };
         tokio::time::timeout(limit, run).await
     };
+    let ended_by_itself = ended.is_ok();
     let (end, mut is_error) = match ended {
         Ok(Ok(status)) if status.success() => (None, false),
         Ok(Ok(status)) => (Some(describe(status)), true),
@@ -91,6 +93,10 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
             (Some(format!("was ended after {} s", limit.as_secs())), true)
         }
     };
+    // What may be the beginning of a secret is shown if the output ended, not if it was cut.
+    if ended_by_itself {
+        output.end();
+    }
     let mut text = output.text();
     if text.is_empty() {
         text.push_str("(no output)");
@@ -135,16 +141,35 @@ async fn start(root: &Path, command: &str) -> Result<Child, ChildError> {
     .await
 }
 
-/// The beginning and the end of an output of any length.
-#[derive(Default)]
+/// The beginning and the end of an output of any length. Secrets are hidden before it is cut, which would leave halves.
 struct Output {
+    read: RedactBytes,
     head: Vec<u8>,
     tail: std::collections::VecDeque<u8>,
     dropped: u64,
 }
 
 impl Output {
+    fn new(redactor: &Redactor) -> Output {
+        Output {
+            read: redactor.bytes(),
+            head: Vec::new(),
+            tail: std::collections::VecDeque::new(),
+            dropped: 0,
+        }
+    }
+
     fn add(&mut self, bytes: &[u8]) {
+        let text = self.read.push(bytes);
+        self.keep(text.as_bytes());
+    }
+
+    fn end(&mut self) {
+        let rest = self.read.finish();
+        self.keep(rest.as_bytes());
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let room = KEPT.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.tail.extend(&bytes[room..]);

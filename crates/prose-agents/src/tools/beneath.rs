@@ -42,11 +42,6 @@ mod system {
             Ok(Folder(rustix::fs::openat(CWD, base, flags, Mode::empty())?))
         }
 
-        /// Opens a folder directly inside.
-        pub(crate) fn enter(&self, name: &str) -> io::Result<Folder> {
-            self.child(std::ffi::OsStr::new(name))
-        }
-
         fn child(&self, name: &std::ffi::OsStr) -> io::Result<Folder> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             Ok(Folder(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
@@ -128,14 +123,18 @@ mod system {
             done
         }
 
-        /// What is in it, by name.
-        pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
-            let mut entries = Vec::new();
+        /// What is in it, by name: at most so many, and whether there are more.
+        pub(crate) fn entries(&self, most: usize) -> io::Result<(Vec<Entry>, bool)> {
+            let (mut entries, mut more) = (Vec::new(), false);
             for entry in Dir::read_from(&self.0)? {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if name == "." || name == ".." {
                     continue;
+                }
+                if entries.len() == most {
+                    more = true;
+                    break;
                 }
                 let mut kind = entry.file_type();
                 if kind == FileType::Unknown {
@@ -154,7 +153,7 @@ mod system {
                 });
             }
             entries.sort();
-            Ok(entries)
+            Ok((entries, more))
         }
     }
 }
@@ -170,11 +169,6 @@ mod system {
         /// Opens the folder that everything is below of.
         pub(crate) fn open(base: &Path) -> io::Result<Folder> {
             Ok(Folder(base.to_owned()))
-        }
-
-        /// Opens a folder directly inside.
-        pub(crate) fn enter(&self, name: &str) -> io::Result<Folder> {
-            self.folder(Path::new(name), false)
         }
 
         fn checked(&self, path: &Path) -> io::Result<PathBuf> {
@@ -222,11 +216,15 @@ mod system {
             done
         }
 
-        /// What is in it, by name.
-        pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
-            let mut entries = Vec::new();
+        /// What is in it, by name: at most so many, and whether there are more.
+        pub(crate) fn entries(&self, most: usize) -> io::Result<(Vec<Entry>, bool)> {
+            let (mut entries, mut more) = (Vec::new(), false);
             for entry in std::fs::read_dir(&self.0)? {
                 let entry = entry?;
+                if entries.len() == most {
+                    more = true;
+                    break;
+                }
                 let kind = entry.file_type()?;
                 entries.push(Entry {
                     name: entry.file_name().to_string_lossy().into_owned(),
@@ -239,7 +237,7 @@ mod system {
                 });
             }
             entries.sort();
-            Ok(entries)
+            Ok((entries, more))
         }
     }
 }

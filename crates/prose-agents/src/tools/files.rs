@@ -1,6 +1,6 @@
 //! `read`, `write` and `list`.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::beneath::{Folder, Kind};
 use super::{LONGEST_RESULT, ToolResult, Toolbox, cut};
 use crate::policy::{Access, Decision, Place, Policy, resolve};
+use crate::redact::{RedactBytes, Redactor};
 
 /// Lines that are read at once when no number is given.
 const LINES: usize = 2_000;
@@ -61,6 +62,7 @@ pub(super) async fn read(tools: &Toolbox, input: Read) -> Result<ToolResult, Too
     let place = permitted(tools, "read", &input.path).await?;
     let protected = tools.gate.policy().root().join(".prose").join(".env");
     let path = input.path.clone();
+    let redactor = tools.redactor.clone();
     blocking(move || {
         let failed = |error: std::io::Error| describe(&path, &error);
         let file = Folder::open(&place.base)
@@ -80,7 +82,7 @@ pub(super) async fn read(tools: &Toolbox, input: Read) -> Result<ToolResult, Too
         }
         let first = input.offset.unwrap_or(1).max(1);
         let most = input.limit.unwrap_or(LINES).max(1);
-        lines(BufReader::new(file), first, most).map_err(|error| match error {
+        lines(file, &redactor, first, most).map_err(|error| match error {
             Unreadable::Binary => ToolResult::error(format_args!("{path} is no text ({size} bytes)")),
             Unreadable::Io(error) => describe(&path, &error),
         })
@@ -101,10 +103,17 @@ impl From<std::io::Error> for Unreadable {
 }
 
 /// At most `most` lines from the line `first` on, and what to ask for next where there are more.
-fn lines(mut file: BufReader<std::fs::File>, first: usize, most: usize) -> Result<String, Unreadable> {
+fn lines(file: std::fs::File, redactor: &Redactor, first: usize, most: usize) -> Result<String, Unreadable> {
+    let mut file = BufReader::new(file);
     if file.fill_buf()?.contains(&0) {
         return Err(Unreadable::Binary);
     }
+    // IMPORTANT: secrets are hidden in the file as a whole, before lines and parts of it are cut out.
+    let mut file = BufReader::new(Hidden {
+        file,
+        read: redactor.bytes(),
+        ready: Cursor::default(),
+    });
     let mut out = String::new();
     let mut number = 0;
     loop {
@@ -151,6 +160,36 @@ fn lines(mut file: BufReader<std::fs::File>, first: usize, most: usize) -> Resul
         });
     }
     Ok(out)
+}
+
+/// A file as a text without secrets.
+struct Hidden<R> {
+    file: R,
+    read: RedactBytes,
+    /// What was read and has not been given yet.
+    ready: Cursor<Vec<u8>>,
+}
+
+impl<R: std::io::BufRead> std::io::Read for Hidden<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let given = self.ready.read(buffer)?;
+            if given > 0 || buffer.is_empty() {
+                return Ok(given);
+            }
+            let piece = self.file.fill_buf()?;
+            let length = piece.len();
+            let text = match length {
+                0 => self.read.finish(),
+                _ => self.read.push(piece),
+            };
+            self.file.consume(length);
+            if length == 0 && text.is_empty() {
+                return Ok(0);
+            }
+            self.ready = Cursor::new(text.into_bytes());
+        }
+    }
 }
 
 pub(super) async fn write(tools: &Toolbox, input: Write) -> Result<ToolResult, ToolResult> {
@@ -215,48 +254,69 @@ pub(super) async fn list(tools: &Toolbox, input: List) -> Result<ToolResult, Too
             .and_then(|base| base.folder(&place.relative, false))
             .map_err(|error| describe(&path, &error))?;
         let mut out: Vec<String> = Vec::new();
-        let mut looked_at = 0;
-        // Folders still to be looked into, the next one last.
-        let mut left = vec![(PathBuf::new(), top)];
-        'all: while let Some((at, folder)) = left.pop() {
-            let entries = match folder.entries() {
-                Ok(entries) => entries,
+        let (mut looked_at, mut more, mut unreadable) = (0, false, 0);
+        // Folders still to be looked into, the next one last. Each is opened when its turn comes: a file system has more
+        // folders than a process may hold open.
+        let mut left = vec![PathBuf::new()];
+        'all: while let Some(at) = left.pop() {
+            let is_top = at.as_os_str().is_empty();
+            let entries = match is_top {
+                true => top.entries(LOOKED_AT),
+                false => top
+                    .folder(&at, false)
+                    .and_then(|folder| folder.entries(LOOKED_AT)),
+            };
+            let entries = match entries {
+                Ok((entries, is_cut)) => {
+                    more |= is_cut;
+                    entries
+                }
                 // One that can't be read is passed over, unless it is the one that was asked for.
-                Err(error) if at.as_os_str().is_empty() => return Err(describe(&path, &error)),
-                Err(_) => continue,
+                Err(error) if is_top => return Err(describe(&path, &error)),
+                Err(_) => {
+                    unreadable += 1;
+                    continue;
+                }
             };
             let mut folders = Vec::new();
             for entry in entries {
                 looked_at += 1;
                 if out.len() == ENTRIES || looked_at > LOOKED_AT {
-                    out.push("(there is more: list a folder below, or give a narrower pattern)".to_owned());
+                    more = true;
                     break 'all;
                 }
                 let inner = at.join(&entry.name);
                 let shown = inner.display().to_string();
                 match (&glob, entry.kind) {
                     (None, Kind::Folder) => out.push(format!("{shown}/")),
-                    (Some(_), Kind::Folder) => {
-                        if !NOT_SEARCHED.contains(&entry.name.as_str())
-                            && let Ok(folder) = folder.enter(&entry.name)
-                        {
-                            folders.push((inner, folder));
-                        }
-                    }
+                    (Some(_), Kind::Folder) if NOT_SEARCHED.contains(&entry.name.as_str()) => {}
+                    (Some(_), Kind::Folder) => folders.push(inner),
                     (Some(glob), _) if !glob.is_match(&inner) => {}
                     _ if !visible(&inner) => {}
                     (_, Kind::Link) => out.push(format!("{shown} (link)")),
                     _ => out.push(shown),
                 }
             }
-            // Only so many are held open at once.
-            folders.truncate(256);
             left.extend(folders.into_iter().rev());
         }
-        Ok(ToolResult::ok(match out.is_empty() {
-            true => "(nothing)".to_owned(),
-            false => cut(&out.join("\n"), LONGEST_RESULT).to_owned(),
-        }))
+        if out.is_empty() && !more {
+            out.push("(nothing)".to_owned());
+        }
+        let mut text = out.join("\n");
+        if text.len() > LONGEST_RESULT {
+            let kept = cut(&text, LONGEST_RESULT);
+            // A part of a name is the name of something else.
+            let end = kept.rfind('\n').unwrap_or(0);
+            text.truncate(end);
+            more = true;
+        }
+        if unreadable > 0 {
+            text.push_str(&format!("\n({unreadable} folders could not be read)"));
+        }
+        if more {
+            text.push_str("\n(there is more: list a folder below, or give a narrower pattern)");
+        }
+        Ok(ToolResult::ok(text.trim_start_matches('\n')))
     })
     .await
 }

@@ -105,7 +105,7 @@ impl Toolbox {
             });
             specs.push(ToolSpec {
                 name: "list",
-                description: "Lists a folder of the workspace; folders end with `/`. With `pattern`, a glob such as `**/*.rs`, it lists the files below the folder that match.",
+                description: "Lists a folder of the workspace; folders end with `/`. With `pattern`, a glob such as `**/*.rs`, it lists the files below the folder that match; `.git`, `.prose`, `node_modules` and `target` are not searched.",
                 parameters: object(
                     json!({ "path": { "type": "string" }, "pattern": { "type": "string" } }),
                     &[],

@@ -497,7 +497,7 @@ async fn commands_run_in_the_workspace() {
             json!({"command": "echo started; sleep 1000", "timeout_seconds": 1}),
         )
         .await;
-    assert_eq!(text, "started\n(the command was ended after 1 s)");
+    assert!(text.ends_with("\n(the command was ended after 1 s)"), "{text}");
     let text = at
         .error("bash", json!({"command": "echo '[x]' >> prose.toml"}))
         .await;
@@ -531,6 +531,78 @@ async fn a_command_sees_no_keys() {
         reported.contains("echo [redacted KEY]") && !reported.contains("sk-0"),
         "{reported}"
     );
+}
+
+#[tokio::test]
+async fn a_search_leaves_no_folder_out() {
+    let at = setting("read: allow");
+    for folder in 0..600 {
+        let folder = at.root().join(format!("many/f{folder}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("x.txt"), "").unwrap();
+    }
+    let text = at
+        .ok("list", json!({"path": "many", "pattern": "**/x.txt"}))
+        .await;
+    assert_eq!(text.lines().count(), 600, "{text}");
+    // What does not fit is said, and no name is cut.
+    for file in 0..700 {
+        std::fs::write(at.root().join(format!("many/{file}-{}.md", "n".repeat(200))), "").unwrap();
+    }
+    let text = at.ok("list", json!({"path": "many", "pattern": "*.md"})).await;
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert!(lines.pop().unwrap().starts_with("(there is more"), "{text}");
+    assert!(
+        lines.len() > 200 && lines.iter().all(|line| line.ends_with(".md")),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn half_of_a_key_is_no_better() {
+    let key = "sk-0123456789";
+    let at = setting_with(
+        "bash: allow",
+        PermissionAnswer::Deny,
+        Redactor::new([("KEY", key), ("LINES", "first-line\nother-line")]),
+    );
+    let half = &key[..5];
+    // Across the end of what is kept of the beginning, and the beginning of what is kept of the end.
+    for command in [
+        format!(
+            "head -c {} /dev/zero | tr '\\0' x; echo {key}; head -c 99999 /dev/zero | tr '\\0' y",
+            24 * 1024 - 5
+        ),
+        format!(
+            "head -c 99999 /dev/zero | tr '\\0' y; printf %s {key}; head -c {} /dev/zero | tr '\\0' x",
+            24 * 1024 - 5
+        ),
+        // Half of it comes before the command is ended.
+        format!("printf {half}; exec sleep 1000"),
+    ] {
+        let input =
+            json!({"command": command, "timeout_seconds": if command.ends_with("1000") { 1 } else { 100 }});
+        let text = at.call("bash", input).await.text;
+        let shown = text.find("k-01").or_else(|| text.find("56789"));
+        assert!(shown.is_none(), "{command}: {:?}", &text[shown.unwrap()..]);
+    }
+    // Across the end of what is shown of a line, and of the result; and a key of two lines, by one at a time.
+    let long = format!("{}{key}\n", "x".repeat(3_995));
+    let many = format!("{}{key}\n", "x".repeat(3_000)).repeat(40);
+    for (name, content) in [
+        ("long", long.as_str()),
+        ("many", &many),
+        ("lines", "first-line\nother-line\n"),
+    ] {
+        std::fs::write(at.root().join(name), content).unwrap();
+    }
+    for (name, limit) in [("long", 9), ("many", 99), ("lines", 1)] {
+        let text = at.ok("read", json!({"path": name, "limit": limit})).await;
+        assert!(
+            !text.contains(half) && !text.contains("first-line"),
+            "{name}: {text}"
+        );
+    }
 }
 
 #[tokio::test]

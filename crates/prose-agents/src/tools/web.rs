@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::{LONGEST_RESULT, ToolResult, Toolbox, cut, page};
 use crate::policy::{Access, Denial, is_private};
+use crate::redact::Redactor;
 
 /// How often a server may send us elsewhere.
 const REDIRECTS: usize = 5;
@@ -33,7 +34,7 @@ pub(super) async fn fetch(tools: &Toolbox, input: Fetch) -> Result<ToolResult, T
     for _ in 0..=REDIRECTS {
         let is_named = permitted(tools, &url).await?;
         // Only now, since a person may take long to answer.
-        let answer = tokio::time::timeout(LONGEST, get(&url, is_named))
+        let answer = tokio::time::timeout(LONGEST, get(&url, is_named, &tools.redactor))
             .await
             .unwrap_or_else(|_| {
                 Err(ToolResult::error(format_args!(
@@ -76,7 +77,7 @@ enum Answer {
     Elsewhere(Url),
 }
 
-async fn get(url: &Url, is_named: bool) -> Result<Answer, ToolResult> {
+async fn get(url: &Url, is_named: bool, redactor: &Redactor) -> Result<Answer, ToolResult> {
     let client = match is_named {
         true => &*ANY,
         false => &*PUBLIC,
@@ -118,24 +119,27 @@ async fn get(url: &Url, is_named: bool) -> Result<Answer, ToolResult> {
             cut(&kind, 100)
         )));
     }
-    let mut body: Vec<u8> = Vec::new();
-    let mut is_cut = false;
+    let (mut body, mut read) = (String::new(), redactor.bytes());
+    let (mut room, mut is_cut) = (LARGEST, false);
     while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
-        let room = LARGEST - body.len();
-        body.extend_from_slice(&piece[..piece.len().min(room)]);
+        body.push_str(&read.push(&piece[..piece.len().min(room)]));
         if piece.len() > room {
             is_cut = true;
             break;
         }
+        room -= piece.len();
     }
-    let body = String::from_utf8_lossy(&body);
-    let text = match kind.as_str() {
-        "text/html" | "application/xhtml+xml" => page::as_text(&body),
-        _ => body.into_owned(),
+    if !is_cut {
+        body.push_str(&read.finish());
+    }
+    let page = match kind.as_str() {
+        // Once more: what markup divides is one word in the text.
+        "text/html" | "application/xhtml+xml" => redactor.redact(&page::as_text(&body)).into_owned(),
+        _ => body,
     };
-    let kept = cut(&text, LONGEST_RESULT);
+    let kept = cut(&page, LONGEST_RESULT);
     let mut text = format!("{url}\n\n{kept}");
-    if is_cut || kept.len() + url.as_str().len() + 2 < text.len() || kept.len() == LONGEST_RESULT {
+    if is_cut || kept.len() < page.len() {
         text.push_str("\n(cut here)");
     }
     if !status.is_success() {

@@ -239,20 +239,30 @@ async fn a_quota_that_is_used_up_is_no_limit_on_the_rate() {
 
 #[tokio::test]
 async fn silence_ends() {
-    let quick = Limits {
-        first_token: Duration::from_millis(300),
-        idle: Duration::from_millis(300),
+    // Only the limit that is meant to end it is short, so that a slow machine changes nothing.
+    let short = Duration::from_millis(300);
+    let no_answer = Limits {
+        first_token: short,
+        ..limits()
+    };
+    let stopped = Limits {
+        idle: short,
         ..limits()
     };
     let hang = |events: Option<usize>| Fault::Hang {
         after: events.map(Place::Events),
     };
     for kind in KINDS {
-        for (fault, expected) in [
-            (hang(None), "no answer came for 0.3 s (tried 2 times)"),
-            (hang(Some(0)), "no answer came for 0.3 s (tried 2 times)"),
+        for (fault, quick, expected) in [
+            (hang(None), no_answer, "no answer came for 0.3 s (tried 2 times)"),
+            (
+                hang(Some(0)),
+                no_answer,
+                "no answer came for 0.3 s (tried 2 times)",
+            ),
             (
                 hang(Some(4)),
+                stopped,
                 "the answer stopped coming for 0.3 s (tried 2 times)",
             ),
         ] {
@@ -326,6 +336,63 @@ async fn an_error_that_holds_the_key_is_shown_without_it() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn half_of_a_key_is_no_better() {
+    // Where a message is cut, the key begins before and ends after.
+    let words = format!("{}{KEY} is no key", "x".repeat(299 - KEY.len() / 2));
+    for kind in KINDS {
+        let mut body = serde_json::json!({"error": {"message": words}}).to_string();
+        for _ in 0..2 {
+            let fault = Fault::Status {
+                code: 400,
+                retry_after: None,
+                message: None,
+                body: Some(body.clone()),
+            };
+            let (failure, _) = failure_of(kind, fault).await;
+            assert!(!failure.message.contains(&KEY[..7]), "{}", failure.message);
+            body = words.clone();
+        }
+    }
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_is_logged_about_a_call_holds_no_key() {
+    let log = Log::default();
+    let to = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter("prose_agents=debug")
+        .with_writer(move || to.clone())
+        .finish();
+    let _log = tracing::subscriber::set_default(subscriber);
+    for kind in KINDS {
+        let fault = Fault::Status {
+            code: 500,
+            retry_after: None,
+            message: None,
+            body: Some(format!(r#"{{"error":{{"message":"the key {KEY} broke it"}}}}"#)),
+        };
+        failure_of(kind, fault).await;
+    }
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("the key [redacted TEST_KEY] broke it"), "{text}");
+    assert!(!text.contains(KEY), "{text}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Sessions that end well, and those that a limit ends.
 
 use expect_test::expect;
-use mock_model::{Answer, MockModel, Rule, Script, Stop, Usage as Tokens};
+use mock_model::{Answer, Fault, MockModel, Place, Rule, Script, Stop, Usage as Tokens};
 use prose_agents::*;
 use prose_model::*;
 use serde_json::json;
@@ -390,6 +390,79 @@ fn what_is_missing_is_said_with_how_to_mend_it() {
         create(&local, &none, limits()).is_ok(),
         "a server of one's own needs no key"
     );
+}
+
+#[tokio::test]
+async fn what_was_used_is_known_though_the_answer_never_ends() {
+    let answer = Answer::text("one two three")
+        .chunk(4)
+        .tokens(10, 3)
+        .fault(Fault::Hang {
+            after: Some(Place::Events(4)),
+        });
+    let mock = MockModel::start(Script::always(answer)).await.unwrap();
+    let backend = backend("anthropic", &mock);
+    let (session, sink) = spawn("x");
+    let cancel = session.cancel.clone();
+    let used = async {
+        // It is told before the answer is whole.
+        while sink.usage().is_none() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(backend.sessions.spawn(session), used);
+    assert_eq!(reply.unwrap_err().usage.input_tokens, 10);
+    assert_eq!(sink.usage().unwrap().input_tokens, 10);
+}
+
+#[tokio::test]
+async fn a_key_goes_only_to_whom_it_is_meant_for() {
+    use prose_model::backend::Variables;
+    let keys = [
+        ("ANTHROPIC_API_KEY", KEY),
+        ("OPENAI_API_KEY", KEY),
+        ("TEST_KEY", KEY),
+    ];
+    let keys = keys.map(|(name, key)| (name.to_owned(), key.to_owned()));
+    let variables = Variables::new(keys.into(), Default::default());
+    for kind in KINDS {
+        for (named, sent) in [(None, false), (Some("TEST_KEY".to_owned()), true)] {
+            let mock = MockModel::start(Script::always(Answer::text("ok")))
+                .await
+                .unwrap();
+            let mut spec = spec(kind, &mock);
+            spec.api_key_env = named;
+            let backend = create(&spec, &variables, limits()).unwrap();
+            run(&backend, "x").await.0.unwrap();
+            let asked = &mock.asked()[0];
+            let has = ["x-api-key", "authorization"]
+                .iter()
+                .any(|name| asked.headers.contains_key(*name));
+            assert_eq!(has, sent, "{kind}: {:?}", asked.headers);
+        }
+        // Nobody on the way may read it.
+        for (address, usable) in [
+            ("http://models.example", false),
+            ("http://10.0.0.1:8080/v1", false),
+            ("https://models.example/v1", true),
+            ("http://localhost:1", true),
+            ("http://[::1]:1", true),
+        ] {
+            let spec = prose_model::backend::BackendSpec {
+                name: kind.to_owned(),
+                kind: kind.to_owned(),
+                base_url: Some(address.to_owned()),
+                api_key_env: Some("TEST_KEY".to_owned()),
+                ..Default::default()
+            };
+            let made = create(&spec, &variables, limits());
+            assert_eq!(made.is_ok(), usable, "{kind} {address}");
+            if let Err(error) = made {
+                assert!(error.to_string().contains("leave `api_key_env` out"), "{error}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
