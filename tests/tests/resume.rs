@@ -326,3 +326,119 @@ fn a_program_with_another_name_or_whose_bundle_is_lost_goes_on_when_that_is_acce
     // What was answered is not asked again, which `left` looks at.
     assert_eq!(left(dir.path()).1.len(), 3);
 }
+
+/// A run that waits for `go`, with what is given at the start.
+fn waiting(program: &str, given: &[&str]) -> tempfile::TempDir {
+    let dir = workspace(&[
+        ("main.prose", program),
+        ("main.mock.toml", "[defaults]\nask = true\n"),
+    ]);
+    let mut args = vec!["run", "main.prose", "--backend", "simulate", "-q"];
+    args.extend(given.iter().flat_map(|given| ["--input", given]));
+    let ran = prose(dir.path(), &args);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    dir
+}
+
+#[test]
+fn a_value_that_can_not_be_chosen_is_refused_and_the_run_waits_on() {
+    let program = "input go: \"Delete? (yes/no)\"\noutput done = go\n";
+    let dir = waiting(program, &[]);
+    let before = records(&only_run(dir.path()));
+    let refused = prose(dir.path(), &["resume", "last", "--input", "go=maybe"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains("`go` has to be one of: yes, no"),
+        "{refused:?}"
+    );
+    assert_eq!(records(&only_run(dir.path())), before, "nothing is written");
+    let taken = prose(dir.path(), &["resume", "last", "--input", "go=No", "-q"]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "no\n"), "{taken:?}");
+
+    // At the start it is the same.
+    let dir = workspace(&[("main.prose", program)]);
+    let run = |value| {
+        prose(
+            dir.path(),
+            &[
+                "run",
+                "main.prose",
+                "--backend",
+                "simulate",
+                "-q",
+                "--input",
+                value,
+            ],
+        )
+    };
+    let refused = run("go=maybe");
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains("`go` has to be one of: yes, no"),
+        "{refused:?}"
+    );
+    assert!(!dir.path().join(".prose/runs").exists());
+    let taken = run("go=No");
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "no\n"), "{taken:?}");
+}
+
+/// Choices that are known only when the run gets there: a value that is none of them leaves the question open.
+#[test]
+fn a_value_that_turns_out_to_be_no_choice_leaves_the_question_open() {
+    let program = "input first: \"First?\"\ninput go: \"Which ({first}/b)\"\noutput done = go\n";
+    let dir = waiting(program, &["go=c"]);
+    let resumed = prose(dir.path(), &["resume", "last", "--input", "first=a"]);
+    assert_eq!(resumed.code, 3, "{resumed:?}");
+    assert!(
+        resumed.stderr.contains("none of its choices (a, b)"),
+        "{resumed:?}"
+    );
+    let taken = prose(dir.path(), &["resume", "last", "--input", "go=B", "-q"]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "b\n"), "{taken:?}");
+
+    let dir = waiting(program, &[]);
+    let resumed = prose(
+        dir.path(),
+        &["resume", "last", "--input", "first=a", "--input", "go=c"],
+    );
+    assert_eq!(resumed.code, 3, "{resumed:?}");
+    assert!(resumed.stderr.contains("`go` is not used"), "{resumed:?}");
+    let taken = prose(dir.path(), &["resume", "last", "--input", "go=a", "-q"]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "a\n"), "{taken:?}");
+}
+
+#[test]
+fn a_value_that_comes_too_late_or_is_unknown_is_refused() {
+    let dir = waiting(
+        "input b: \"B?\"\ninput go: \"Go?\"\noutput done = b + go\n",
+        &["b=typo"],
+    );
+    let before = records(&only_run(dir.path()));
+    let late = prose(
+        dir.path(),
+        &["resume", "last", "--input", "b=right", "--input", "go=x"],
+    );
+    assert_eq!(late.code, 2, "{late:?}");
+    assert!(late.stderr.contains("`b` was answered already"), "{late:?}");
+    let unknown = prose(dir.path(), &["resume", "last", "--input", "goo=x"]);
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("no input `goo`; its inputs are b, go"),
+        "{unknown:?}"
+    );
+    assert_eq!(records(&only_run(dir.path())), before, "nothing is written");
+    let taken = prose(dir.path(), &["resume", "last", "--input", "go=x", "-q"]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (0, "typox\n"), "{taken:?}");
+}
+
+#[test]
+fn a_session_that_is_asked_again_counts_once() {
+    let dir = workspace(&[("main.prose", "let x = session \"one\"\nthrow \"oh\"\n")]);
+    let failed = prose(dir.path(), &["run", "main.prose", "--backend", "simulate", "-q"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    std::fs::write(dir.path().join("main.prose"), "output x = session \"two\"\n").unwrap();
+    let mended = prose(dir.path(), &["resume", "last", "--accept-changes", "-q"]);
+    assert_eq!(mended.code, 0, "{mended:?}");
+    let runs = prose(dir.path(), &["runs"]);
+    assert!(runs.stdout.contains("1/1"), "{runs:?}");
+}

@@ -176,10 +176,18 @@ impl Driver {
             return Ok(());
         };
         if let Some(value) = self.supplied.shift_remove(&request.name) {
-            // What is none of the choices is the machine's to refuse: there is nobody to ask again.
-            let value = as_option(&request.options, value.clone()).unwrap_or(value);
-            self.schedule(issued, TaskResult::outcome(Outcome::Input { value }));
-            return Ok(());
+            match as_option(&request.options, value) {
+                Ok(value) => {
+                    self.schedule(issued, TaskResult::outcome(Outcome::Input { value }));
+                    return Ok(());
+                }
+                // A value that can't be used leaves the question open, as if none had been given.
+                Err(error) => {
+                    let name = &request.name;
+                    let message = format!("the value given for `{name}` is not used: {error}");
+                    self.publisher.notice("warning", message);
+                }
+            }
         }
         let Some(source) = self.backend.inputs.clone() else {
             self.needs_person(&issued.id);

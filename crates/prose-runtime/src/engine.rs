@@ -33,6 +33,7 @@ use crate::request::{
     AnswerError, Attach, InputMode, Limits, Overrides, ResumeRequest, RunError, RunRequest, RunResult,
     Signal, WaitingInput,
 };
+use crate::supplied;
 use crate::timer::{SystemTimer, Timer};
 
 /// The environment variable that aborts the process after so many journal records, for end-to-end tests of crashes.
@@ -181,7 +182,18 @@ impl Engine {
         Ok(entry.map_or(header.program, |file| file.path.clone()))
     }
 
-    /// Starts a run and returns when it has an id and its directory is on disk.
+    /// Refuses values for inputs that a program does not have, and such as are none of an input's choices, as far as those
+    /// are known before the program runs.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchInput`], [`RunError::NotAChoice`].
+    pub fn check_inputs(bundle: &Bundle, inputs: &IndexMap<String, Value>) -> Result<(), RunError> {
+        supplied::check_names(bundle, inputs)?;
+        supplied::check_choices(bundle, inputs)
+    }
+
+    /// Starts a run and returns when it has an id and its directory is on disk. A value that is none of its input's choices
+    /// is refused where those are known, else the input is asked for.
     pub async fn start(&self, request: RunRequest) -> Result<RunHandle, RunError> {
         let RunRequest {
             bundle,
@@ -191,6 +203,7 @@ impl Engine {
             backend,
             attach,
         } = request;
+        supplied::check_choices(&bundle, &inputs)?;
         options.backend.clone_from(&backend.name);
         options.mock_text.clone_from(&backend.mock_text);
         let hidden = |value| self.config.redactor.redact_value(value);
@@ -215,7 +228,7 @@ impl Engine {
     }
 
     /// Goes on with a run that stopped, crashed or waits. One that is over is replayed, which brings its files up to
-    /// date and gives its result again.
+    /// date and gives its result again. Values for inputs that the run can't use are refused before anything is written.
     pub async fn resume(&self, request: ResumeRequest) -> Result<RunHandle, RunError> {
         let ResumeRequest {
             run_id,
@@ -228,6 +241,7 @@ impl Engine {
         if nowhere().contains(&run_id) {
             return Err(RunError::NotKept { run: run_id });
         }
+        supplied::check_resume(&self.config.project_root, &run_id, &inputs, changed.as_ref())?;
         let origin = Origin::Resume {
             run_id,
             inputs,

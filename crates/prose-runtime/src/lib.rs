@@ -37,6 +37,7 @@ mod replay;
 mod request;
 mod sessions;
 mod spill;
+mod supplied;
 mod timeline;
 mod timer;
 

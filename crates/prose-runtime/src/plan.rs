@@ -183,7 +183,7 @@ pub fn plan(bundle: &Bundle, given: &IndexMap<String, Value>) -> Plan {
     let inputs = walker
         .inputs
         .iter()
-        .map(|(input, src)| {
+        .map(|(input, src, _)| {
             let contract = entry.inputs.iter().find(|contract| contract.name == input.name);
             let value = given.get(input.name.as_str());
             PlannedInput {
@@ -241,6 +241,51 @@ pub fn plan(bundle: &Bundle, given: &IndexMap<String, Value>) -> Plan {
     }
 }
 
+/// An input of the entry program, and whether it is met once and no more.
+pub(crate) struct EntryInput {
+    pub(crate) name: Name,
+    /// Its choices, as far as they are known beforehand.
+    pub(crate) choices: Vec<String>,
+    pub(crate) once: bool,
+}
+
+/// All inputs of the entry program and its blocks, in source order.
+pub(crate) fn entry_inputs(bundle: &Bundle) -> Vec<EntryInput> {
+    let Some(program) = bundle.programs.get(bundle.entry) else {
+        return Vec::new();
+    };
+    let given = IndexMap::new();
+    let counts = Counts::new(bundle, &given);
+    let mut walker = Walker {
+        bundle,
+        counts: &counts,
+        calls: Vec::new(),
+        questions: Vec::new(),
+        inputs: Vec::new(),
+    };
+    let mut cx = Context {
+        program,
+        known: counts.known(bundle.entry),
+        inside: Vec::new(),
+        binding: None,
+        is_entry: true,
+    };
+    walker.body(&program.body, &mut cx);
+    cx.inside.push("block".to_owned());
+    for block in program.blocks.values() {
+        walker.body(&block.body, &mut cx);
+    }
+    let mut inputs = Vec::new();
+    for (input, _, once) in walker.inputs {
+        inputs.push(EntryInput {
+            name: input.name.clone(),
+            choices: prose_vm::choices::fixed_choices(input),
+            once,
+        });
+    }
+    inputs
+}
+
 fn place(bundle: &Bundle, src: SourceRange) -> String {
     location(bundle, src).map_or_else(String::new, |place| place.to_string())
 }
@@ -259,7 +304,8 @@ struct Walker<'a> {
     counts: &'a Counts<'a>,
     calls: Vec<PlannedSession>,
     questions: Vec<PlannedQuestion>,
-    inputs: Vec<(&'a prose_model::Input, SourceRange)>,
+    /// The entry's inputs, and whether nothing is around them that may run them more than once, or not at all.
+    inputs: Vec<(&'a prose_model::Input, SourceRange, bool)>,
 }
 
 impl<'a> Walker<'a> {
@@ -313,7 +359,7 @@ impl<'a> Walker<'a> {
                     self.ask("input", node.src, text, Vec::new());
                 }
                 if cx.is_entry {
-                    self.inputs.push((input, node.src));
+                    self.inputs.push((input, node.src, cx.inside.is_empty()));
                 }
             }
             Op::Bind { target, value, .. } => {

@@ -89,24 +89,7 @@ impl Questions {
 
 /// The choice that a person means, in the program's spelling; any answer where there are no choices.
 pub(crate) fn as_option(options: &[String], value: Value) -> Result<Value, AnswerError> {
-    if options.is_empty() {
-        return Ok(value);
-    }
-    let text = match &value {
-        Value::Text(text) => text.as_inline().map(|text| text.trim().to_lowercase()),
-        Value::Bool(true) => Some("yes".to_owned()),
-        Value::Bool(false) => Some("no".to_owned()),
-        Value::Number(n) => Some(n.to_string()),
-        _ => None,
-    };
-    options
-        .iter()
-        .find(|option| {
-            text.as_ref()
-                .is_some_and(|text| option.trim().to_lowercase() == *text)
-        })
-        .map(|option| Value::text(option.as_str()))
-        .ok_or_else(|| AnswerError::NotAnOption {
-            options: options.to_vec(),
-        })
+    prose_vm::choices::as_choice(options, &value).ok_or_else(|| AnswerError::NotAnOption {
+        options: options.to_vec(),
+    })
 }

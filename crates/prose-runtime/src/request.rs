@@ -331,6 +331,36 @@ pub enum RunError {
         /// The changes, as a unified diff.
         diff: String,
     },
+    /// A value was given for an input that the program does not have.
+    #[error(
+        "the program has no input `{name}`; {}",
+        match known.as_slice() {
+            [] => "it has none at all".to_owned(),
+            known => format!("its inputs are {}", known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+        }
+    )]
+    NoSuchInput {
+        /// The name.
+        name: Name,
+        /// The program's inputs.
+        known: Vec<Name>,
+    },
+    /// A value was given that is none of the choices that its input offers.
+    #[error("the value given for `{name}` has to be one of: {}", options.join(", "))]
+    NotAChoice {
+        /// The input.
+        name: Name,
+        /// The choices.
+        options: Vec<String>,
+    },
+    /// A value was given for an input that has its value already.
+    #[error(
+        "`{name}` was answered already, and what the run did since rests on that answer; leave it out, or start a new run with the other one"
+    )]
+    InputAnswered {
+        /// The input.
+        name: Name,
+    },
     /// The replayed machine asks for something other than the journal says.
     #[error("run {run} can't be resumed: {reason}")]
     Diverged {

@@ -445,6 +445,7 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
 /// Counts what the records tell.
 fn tally(summary: &mut RunSummary, records: &[JournalRecord]) {
     let mut sessions = std::collections::HashSet::new();
+    let mut done = std::collections::HashSet::new();
     for record in records {
         summary.updated = Some(record.ts.clone());
         match &record.body {
@@ -453,17 +454,24 @@ fn tally(summary: &mut RunSummary, records: &[JournalRecord]) {
                 summary.program = header.program.clone();
                 summary.backend = header.options.backend.clone();
             }
-            RecordBody::Issued { id, kind, .. } if kind == "session" && sessions.insert(id.clone()) => {
-                summary.sessions += 1;
+            RecordBody::Issued { id, kind, .. } if kind == "session" => {
+                sessions.insert(id);
+                // A changed program may ask it again.
+                done.remove(id);
             }
             RecordBody::Outcome { id, outcome, .. } => {
                 summary.usage.add(&usage(outcome));
-                summary.sessions_done += u32::from(sessions.contains(id));
+                if sessions.contains(id) {
+                    done.insert(id);
+                }
             }
             RecordBody::Spent { usage, .. } => summary.usage.add(usage),
             _ => {}
         }
     }
+    let count = |set: &std::collections::HashSet<&EffectId>| u32::try_from(set.len()).unwrap_or(u32::MAX);
+    summary.sessions = count(&sessions);
+    summary.sessions_done = count(&done);
     summary.active_ms = active_ms(records);
 }
 

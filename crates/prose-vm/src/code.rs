@@ -102,6 +102,12 @@ impl CTemplate {
             })
             .collect()
     }
+
+    /// Whether its own words hold a parenthesis, in which it may offer choices.
+    pub fn has_parenthesis(&self) -> bool {
+        let mut parts = self.0.iter();
+        parts.any(|part| matches!(part, CPart::Text(text) if text.contains('(')))
+    }
 }
 
 /// What a judge is asked, and what "unsure" counts as at this place.

@@ -5,14 +5,12 @@ use prose_model::{
     JudgeRequest, Outcome, Text, Value, Verdict,
 };
 
+use crate::choices::{as_choice, choices_in};
 use crate::code::{COp, COption, CTemplate, NodeId, Role, RoleKind};
 use crate::expr::Stop;
 use crate::machine::Machine;
 use crate::render;
 use crate::strand::{Control, LoopState, Strand, TaskState, What};
-
-/// Longest text of a choice that is taken from a prompt's parenthesis.
-const LONGEST_CHOICE: usize = 40;
 
 impl Machine {
     /// Issues a question to the judge.
@@ -245,22 +243,40 @@ impl Machine {
         else {
             return Ok(self.broken(node));
         };
-        let instance = self.instances.get_mut(s.cx.instance as usize);
-        // A supplied value serves the first execution only.
-        let supplied = instance.and_then(|instance| instance.supplied.shift_remove(name.as_str()));
-        let ready = match (supplied, default) {
-            (Some(value), _) => Some(value),
-            (None, Some(default)) => Some(self.with(s, state, |e| e.value(*default))?),
-            (None, None) => None,
-        };
-        if let Some(value) = ready {
+        let instance = self.instances.get(s.cx.instance as usize);
+        let given = instance.is_some_and(|instance| instance.supplied.contains_key(name.as_str()));
+        if let Some(default) = default.filter(|_| !given) {
+            let value = self.with(s, state, |e| e.value(default))?;
             self.bind(s, node, BindKind::Input, name, value.clone(), code.node(node).src);
             return Ok(Control::Value(value));
         }
+        // What a program is called with was chosen by its caller, whom nobody can ask again. The judge, who would put a
+        // discretion and its choices into words, is not asked when there is a value already.
+        let free = given
+            && (s.cx.instance != 0
+                || *discretion
+                || !prompt.as_ref().is_some_and(CTemplate::has_parenthesis));
         let text = match prompt {
+            Some(_) if free => Text::default(),
             Some(prompt) => self.with(s, state, |e| e.insertions(prompt, node))?,
             None => Text::inline(name.as_str()),
         };
+        // IMPORTANT: only behind what may have to wait, and is evaluated again then. A supplied value serves the first
+        // execution only.
+        let instance = self.instances.get_mut(s.cx.instance as usize);
+        let supplied = instance.and_then(|instance| instance.supplied.shift_remove(name.as_str()));
+        if let Some(value) = supplied {
+            let options = choices_in(&render::plain_text(&text));
+            if let Some(value) = as_choice(&options, &value) {
+                self.bind(s, node, BindKind::Input, name, value.clone(), code.node(node).src);
+                return Ok(Control::Value(value));
+            }
+            let message = format!(
+                "the value given for `{name}` is none of its choices ({}), so that it is asked for",
+                options.join(", ")
+            );
+            self.warn(&s.cx, node, "input", message);
+        }
         if !*discretion {
             let options = choices_in(&render::plain_text(&text));
             return Ok(self.ask_person(s, node, text, options));
@@ -334,7 +350,7 @@ impl Machine {
         let effect = id.clone();
         match outcome {
             Outcome::Input { value } => {
-                let Some(value) = as_choice(&options, value) else {
+                let Some(value) = as_choice(&options, &value) else {
                     self.emit(Event::InputFinished {
                         effect,
                         end: End::Failed,
@@ -357,85 +373,5 @@ impl Machine {
                 }
             }
         }
-    }
-}
-
-/// The choice that an answer means, in the program's spelling; none when it is no choice. Without choices every answer
-/// stands as it is.
-fn as_choice(options: &[String], answer: Value) -> Option<Value> {
-    if options.is_empty() {
-        return Some(answer);
-    }
-    let said = match &answer {
-        Value::Bool(true) => "yes".to_owned(),
-        Value::Bool(false) => "no".to_owned(),
-        answer => render::plain(answer).trim().to_lowercase(),
-    };
-    let mut matching = options.iter().filter(|own| own.trim().to_lowercase() == said);
-    matching.next().map(|own| Value::text(own.as_str()))
-}
-
-/// The choices in a prompt's last parenthesis: `(yes/no)`, `(a, b, c)`. A parenthesis that explains offers none.
-pub(crate) fn choices_in(prompt: &str) -> Vec<String> {
-    let inner = prompt.rfind('(').and_then(|open| {
-        let rest = &prompt[open + 1..];
-        rest.find(')').map(|close| &rest[..close])
-    });
-    let Some(inner) = inner else { return Vec::new() };
-    let lower = inner.trim_start().to_lowercase();
-    if ["e.g", "i.e", "for example", "such as", "default", "optional"]
-        .iter()
-        .any(|p| lower.starts_with(p))
-    {
-        return Vec::new();
-    }
-    let separator = if inner.contains('/') { '/' } else { ',' };
-    let mut choices: Vec<&str> = inner.split(separator).map(str::trim).collect();
-    // The last one may be put as people put it: "a, b or c", "a, b, or c", "a or b".
-    if let Some(last) = choices.pop() {
-        let last = last.strip_prefix("or ").unwrap_or(last);
-        choices.extend(last.splitn(2, " or ").map(str::trim));
-    }
-    let choices: Vec<String> = choices
-        .into_iter()
-        .map(|choice| choice.trim_matches(['\'', '"', '`']).to_owned())
-        .collect();
-    let offered = |choice: &String| {
-        !choice.is_empty()
-            && choice.chars().count() <= LONGEST_CHOICE
-            && !choice.starts_with("etc")
-            && choice != "..."
-            && choice != "…"
-    };
-    if choices.len() > 1 && choices.iter().all(offered) {
-        choices
-    } else {
-        Vec::new()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::choices_in;
-
-    #[test]
-    fn choices_are_those_of_the_last_parenthesis() {
-        assert_eq!(choices_in("Go on? (yes/no)"), ["yes", "no"]);
-        assert_eq!(
-            choices_in("Depth (for now) (shallow, medium, or deep):"),
-            ["shallow", "medium", "deep"]
-        );
-        for said in [
-            "(red, green or blue)",
-            "(red, green, or blue)",
-            "(red/green/blue)",
-        ] {
-            assert_eq!(choices_in(said), ["red", "green", "blue"], "{said}");
-        }
-        assert_eq!(choices_in("Say (go or stop)"), ["go", "stop"]);
-        assert!(choices_in("The topic (e.g., cats, dogs)").is_empty());
-        assert!(choices_in("The topic (required)").is_empty());
-        assert!(choices_in("The topic (a, b").is_empty());
-        assert!(choices_in("No parenthesis").is_empty());
     }
 }

@@ -16,6 +16,7 @@
 mod api;
 mod calls;
 mod cancel;
+pub mod choices;
 mod code;
 mod compile;
 pub mod decode;

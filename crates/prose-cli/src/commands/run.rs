@@ -334,23 +334,11 @@ fn given_inputs(common: &CommonArgs) -> Result<Inputs, String> {
     Ok(inputs)
 }
 
-/// The values that were given. A name that the program doesn't have is an error.
+/// The values that were given. A name that the program doesn't have is an error, and so is a value that can't be chosen.
 fn inputs(common: &CommonArgs, bundle: &Bundle) -> Result<Inputs, String> {
     let inputs = given_inputs(common)?;
-    let known: Vec<&str> = match bundle.programs.get(bundle.entry) {
-        Some(program) => program.inputs.iter().map(|input| input.name.as_str()).collect(),
-        None => Vec::new(),
-    };
-    match inputs.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) if known.is_empty() => {
-            Err(format!("the program has no input `{name}`; it has none at all"))
-        }
-        Some(name) => Err(format!(
-            "the program has no input `{name}`; its inputs are {}",
-            known.join(", ")
-        )),
-        None => Ok(inputs),
-    }
+    Engine::check_inputs(bundle, &inputs).map_err(|error| error.to_string())?;
+    Ok(inputs)
 }
 
 /// A person can be asked only where both sides of the conversation are a terminal.

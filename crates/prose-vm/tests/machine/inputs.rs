@@ -107,6 +107,21 @@ fn an_answer_has_to_be_one_of_the_choices_and_is_kept_as_the_program_spells_it()
 }
 
 #[test]
+fn a_supplied_value_is_held_to_the_choices() {
+    let given = |value| {
+        start(
+            vec![input("go", "Deploy? (Yes/No)"), session("Then {go}")],
+            &[("go", value)],
+        )
+    };
+    assert_eq!(given("yes").sessions(), ["Then Yes"]);
+    let mut run = given("maybe");
+    assert_eq!(run.pending(), ["input main/0"]);
+    run.answer("go", "no");
+    assert_eq!(run.sessions(), ["Then No"]);
+}
+
+#[test]
 fn a_discretion_is_put_by_the_judge_first() {
     let mut run = start(vec![session("S"), discretion_input("next", "What now?")], &[]);
     run.reply("S", "s");
