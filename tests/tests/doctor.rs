@@ -54,6 +54,7 @@ fn nothing_is_there() {
         "claude: the program `claude` was not found on the PATH\n  to set it up: install Claude Code",
         "anthropic: there is no key in ANTHROPIC_API_KEY\n",
         "made up  simulate",
+        "acp: it is not said which agent it is",
     ] {
         assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
     }

@@ -245,6 +245,12 @@ impl BackendFactory for SimulateFactory {
     fn kind(&self) -> &'static str {
         "simulate"
     }
+    fn needs(&self, _: BackendContext<'_>) -> Needs {
+        Needs {
+            simulated: true,
+            ..Needs::default()
+        }
+    }
     fn look(&self, _: BackendContext<'_>) -> Option<Looked> {
         None
     }
@@ -265,6 +271,12 @@ pub struct ReplayFactory;
 impl BackendFactory for ReplayFactory {
     fn kind(&self) -> &'static str {
         "replay"
+    }
+    fn needs(&self, _: BackendContext<'_>) -> Needs {
+        Needs {
+            simulated: true,
+            ..Needs::default()
+        }
     }
     fn look(&self, _: BackendContext<'_>) -> Option<Looked> {
         None

@@ -33,6 +33,8 @@ const TEST_PROMPT: &str = "Answer with the one word: ready. Use no tool and writ
 /// What a backend rests on. A kind of backend tells by [`BackendFactory::needs`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
+    /// Whether its answers are made up or written down beforehand, so that it needs nothing.
+    pub simulated: bool,
     /// The program that it starts.
     pub program: Option<ProgramNeed>,
     /// The key that it sends.
@@ -217,14 +219,20 @@ async fn describe_backend(
         variables,
     };
     let needs = factory.needs(context);
-    let simulated = factory.look(context).is_none();
+    let simulated = needs.simulated;
     // Nobody has said yet what answers are to be given.
     let created = match simulated {
         true => Ok(()),
         false => factory.create(context).map(|_| ()),
     };
+    let mut setup = factory.setup().to_owned();
     let mut reason = created.err().map(|error| match error {
-        BackendError::Unusable { reason, .. } => reason,
+        BackendError::Unusable {
+            reason, setup: own, ..
+        } => {
+            setup = own;
+            reason
+        }
         error => error.to_string(),
     });
     let mut usable = reason.is_none();
@@ -252,7 +260,7 @@ async fn describe_backend(
         kind: spec.kind.clone(),
         simulated,
         usable,
-        setup: (simulated || !usable).then(|| factory.setup().to_owned()),
+        setup: (simulated || !usable).then_some(setup),
         reason,
         program,
         key: needs.key.map(|need| KeyReport {

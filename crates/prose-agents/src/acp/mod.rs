@@ -18,6 +18,7 @@ use prose_model::backend::BackendSpec;
 use prose_model::{ErrorKind, Failure};
 
 use crate::child::{Environment, find_program};
+use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
@@ -59,6 +60,30 @@ impl BackendFactory for AcpFactory {
 
     fn setup(&self) -> &'static str {
         SETUP
+    }
+
+    fn needs(&self, context: BackendContext<'_>) -> Needs {
+        let (spec, variables) = (context.spec, context.variables);
+        let Some(agent) = Agent::of(spec) else {
+            return Needs::default();
+        };
+        let keys = agent.key_names();
+        let set = keys.iter().find(|name| variables.get(name).is_some());
+        let key = spec.api_key_env.as_deref().or(set.or(keys.first()).copied());
+        Needs {
+            key: key.map(|variable| KeyNeed {
+                variable: variable.to_owned(),
+                // Without one it goes by its own login.
+                required: spec.api_key_env.is_some(),
+            }),
+            base_url: spec.base_url.clone(),
+            models: meanings(spec, |_| None),
+            program: Some(ProgramNeed {
+                version: agent.version_arguments(),
+                command: agent.program,
+            }),
+            ..Needs::default()
+        }
     }
 
     fn create(&self, context: BackendContext<'_>) -> Result<Backend, BackendError> {

@@ -19,6 +19,8 @@ pub(super) struct Preset {
     pub(super) name: &'static str,
     /// Its program.
     program: &'static str,
+    /// Whether it knows `--version`: what does not would start to speak the protocol.
+    tells_version: bool,
     /// What makes the program speak the protocol.
     args: &'static [&'static str],
     /// Its package, as `npx` names it.
@@ -41,6 +43,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "claude",
         program: "claude-agent-acp",
+        tells_version: false,
         args: &[],
         package: "@agentclientprotocol/claude-agent-acp",
         modes: &["default"],
@@ -53,6 +56,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "codex",
         program: "codex-acp",
+        tells_version: false,
         args: &[],
         package: "@agentclientprotocol/codex-acp",
         // In all others files are written without a question.
@@ -66,6 +70,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "gemini",
         program: "gemini",
+        tells_version: true,
         args: &["--acp"],
         package: "@google/gemini-cli",
         modes: &["default"],
@@ -90,6 +95,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "opencode",
         program: "opencode",
+        tells_version: true,
         args: &["acp"],
         package: "opencode-ai",
         modes: &["build"],
@@ -219,6 +225,13 @@ impl Agent {
             environment.set(name, value);
         }
         Ok(environment)
+    }
+
+    /// What makes the program tell its version and end; none where that is not known of it.
+    pub(super) fn version_arguments(&self) -> Option<Vec<String>> {
+        let preset = self.preset.filter(|preset| preset.tells_version)?;
+        let own = self.program.file_stem() == Some(preset.program.as_ref());
+        own.then(|| vec!["--version".to_owned()])
     }
 
     /// The names of variables that may hold a key.

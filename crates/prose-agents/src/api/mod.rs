@@ -344,7 +344,6 @@ fn needs(spec: &BackendSpec, wire: Wire, usual: (&str, &str), base: &str) -> Nee
     let own = base == usual.1;
     let required = own || spec.api_key_env.is_some();
     Needs {
-        program: None,
         // A server of one's own is sent a key only when it is said to be for it.
         key: required.then(|| KeyNeed {
             variable: spec.api_key_env.as_deref().unwrap_or(usual.0).to_owned(),
@@ -352,6 +351,7 @@ fn needs(spec: &BackendSpec, wire: Wire, usual: (&str, &str), base: &str) -> Nee
         }),
         base_url: Some(base.to_owned()),
         models: meanings(spec, |name| models::usual(wire, own, name)),
+        ..Needs::default()
     }
 }
 

@@ -157,6 +157,7 @@ impl BackendFactory for ClaudeFactory {
             }),
             base_url: base_url.map(ToOwned::to_owned),
             models: meanings(spec, |name| Some(name.to_owned())),
+            ..Needs::default()
         }
     }
 

@@ -250,14 +250,11 @@ fn key(key: &KeyReport) -> String {
 }
 
 fn models(models: &[ModelMeaning]) -> String {
-    let one = |model: &ModelMeaning| {
-        let id = match &model.id {
-            Some(id) if *id == model.name => "itself",
-            Some(id) => id,
-            None => "the server's only model",
-        };
-        let star = if model.configured { " (configured)" } else { "" };
-        format!("{} is {id}{star}", model.name)
+    let one = |model: &ModelMeaning| match &model.id {
+        Some(id) if *id == model.name => format!("{id} as it is"),
+        Some(id) if model.configured => format!("{} is {id} (configured)", model.name),
+        Some(id) => format!("{} is {id}", model.name),
+        None => format!("{} is not configured", model.name),
     };
     models.iter().map(one).collect::<Vec<_>>().join(", ")
 }
