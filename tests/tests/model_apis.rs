@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use mock_model::{Answer, Fault, MockModel, Rule, Script};
+use mock_model::{Answer, Cut, Fault, MockModel, Place, Rule, Script};
 use prose_tests::{Ran, files_below, only_run, prose_command, workspace};
 use serde_json::json;
 
@@ -192,4 +192,101 @@ fn a_failure_names_session_attempt_and_cause() {
         assert_eq!(mock.asked().len(), 2, "once for each of the program's tries");
         no_key(dir.path(), &ran);
     }
+}
+
+/// What a service can do to an answer, and what a run that can't get past it says of the cause.
+fn faults() -> Vec<(Fault, &'static str)> {
+    let after = Place::Events(2);
+    vec![
+        (Fault::status_retry_after(429, "0"), "HTTP 429"),
+        (Fault::status(529), "HTTP 529"),
+        (Fault::status(500), "HTTP 500"),
+        (
+            Fault::Cut {
+                how: Cut::Abrupt,
+                after,
+            },
+            "broke off",
+        ),
+        (Fault::Hang { after: None }, "for 0.5 s"),
+        (Fault::Hang { after: Some(after) }, "for 0.5 s"),
+        (Fault::Garbage { after }, "broke off"),
+    ]
+}
+
+/// Runs a program against an answer, for every fault and on both services. `wait` is how long pieces of an answer are waited for.
+fn with_every_fault(
+    program: &str,
+    wait: &str,
+    answer: fn(Fault) -> Answer,
+    check: fn(&str, &Path, Ran, &str, &MockModel),
+) {
+    std::thread::scope(|scope| {
+        for kind in KINDS {
+            for (fault, cause) in faults() {
+                scope.spawn(move || {
+                    let script = Script::always(answer(fault.clone())).key(KEY);
+                    let mock = MockModel::start_blocking(script).unwrap();
+                    let dir = folder(kind, &mock, program);
+                    let waits =
+                        format!("first_token_timeout = \"{wait}\"\nidle_timeout = \"{wait}\"\n[models");
+                    let config = std::fs::read_to_string(dir.path().join("prose.toml")).unwrap();
+                    std::fs::write(dir.path().join("prose.toml"), config.replace("[models", &waits)).unwrap();
+                    let ran = run(dir.path(), &["run", "main.prose", "--backend", kind]);
+                    no_key(dir.path(), &ran);
+                    check(&format!("{kind} {fault:?}"), dir.path(), ran, cause, &mock);
+                    // The mock notices in a moment of its own that nobody listens any more.
+                    for _ in 0..500 {
+                        match mock.counts().open {
+                            0 => return,
+                            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
+                        }
+                    }
+                    panic!("{kind} {fault:?}: a connection is left");
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_fault_that_passes_changes_no_result() {
+    let program = "let a = session \"Say it\"\noutput x = session \"Say it again\"\n  context: a\n";
+    with_every_fault(
+        program,
+        // Long enough for what comes, however busy the machine is.
+        "10s",
+        |fault| Answer::text("one two three").chunk(4).first(1, fault),
+        |case, _, ran, _, mock| {
+            assert_eq!(
+                (ran.code, ran.stdout.as_str()),
+                (0, "one two three\n"),
+                "{case}: {}",
+                ran.stderr
+            );
+            assert_eq!(mock.asked().len(), 3, "{case}");
+        },
+    );
+}
+
+#[test]
+fn a_fault_that_stays_fails_the_run_and_is_named() {
+    let program = "output x = session \"Try it\"\n  retry: 1\n";
+    with_every_fault(
+        program,
+        "500ms",
+        |fault| Answer::text("one two three").chunk(4).fault(fault),
+        |case, dir, ran, cause, _| {
+            assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{case}: {}", ran.stderr);
+            // Which session, which of its tries, and what was wrong.
+            for text in ["Try it", "2", cause, "tried"] {
+                assert!(ran.stderr.contains(text), "{case}: {text}: {}", ran.stderr);
+            }
+            let left: Vec<_> = files_below(&only_run(dir))
+                .into_keys()
+                .filter(|name| name.contains("staging/") || name.contains("bindings/"))
+                .collect();
+            assert!(left.is_empty(), "{case}: {left:?}");
+        },
+    );
 }
