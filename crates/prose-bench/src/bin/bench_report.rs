@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use prose_bench::keystrokes::{Options, measure};
-use prose_bench::{alone, machine, report, runs};
+use prose_bench::{alone, apis, machine, report, runs};
 
 #[derive(Parser)]
 struct Cli {
     /// The server's binary
-    #[arg(long, required_unless_present = "only_runs")]
+    #[arg(long, required_unless_present_any = ["only_runs", "only_apis", "serve"])]
     server: Option<PathBuf>,
     /// The harness's folder of results
-    #[arg(long, required_unless_present = "only_runs")]
+    #[arg(long, required_unless_present_any = ["only_runs", "only_apis", "serve"])]
     results: Option<PathBuf>,
     /// The page to write into; without it, the tables are only printed
     #[arg(long)]
@@ -34,6 +34,15 @@ struct Cli {
     /// Only measure runs, and print their table
     #[arg(long)]
     only_runs: bool,
+    /// Only measure sessions through APIs, and print their table
+    #[arg(long)]
+    only_apis: bool,
+    /// Rounds of 200 sessions through each API
+    #[arg(long, default_value_t = 20)]
+    rounds: u64,
+    /// Be the mock of a model's service
+    #[arg(long, hide = true)]
+    serve: bool,
     /// Sessions, and ten times as many iterations, of a run
     #[arg(long, default_value_t = 10_000)]
     sessions: u64,
@@ -53,9 +62,16 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
+    if cli.serve {
+        return apis::serve().map_err(|error| error.to_string());
+    }
+    if cli.only_apis {
+        println!("{}", report::runs(&through_apis(cli)?));
+        return Ok(());
+    }
     // First the one whose memory counts, before the others have used any.
     let branches = usize::try_from(cli.sessions).map_err(|error| error.to_string())?;
-    let runs = [
+    let mut runs = vec![
         runs::long_value(cli.long)?,
         runs::sessions(cli.sessions)?,
         runs::iterations(cli.sessions * 10)?,
@@ -63,6 +79,7 @@ fn run(cli: &Cli) -> Result<(), String> {
         alone::repeat(branches * 10)?.measure()?,
         alone::loop_while(branches * 10)?.measure()?,
     ];
+    runs.extend(through_apis(cli)?);
     let runs = report::runs(&runs);
     let (Some(server), Some(results)) = (&cli.server, &cli.results) else {
         println!("{runs}");
@@ -95,4 +112,9 @@ fn run(cli: &Cli) -> Result<(), String> {
         std::fs::write(page, report::replace_measured(&text, &measured)?).map_err(failed)?;
     }
     Ok(())
+}
+
+fn through_apis(cli: &Cli) -> Result<Vec<runs::RunOutcome>, String> {
+    let measure = |kind: &&str| apis::measure(kind, cli.rounds);
+    apis::KINDS.iter().map(measure).collect()
 }
