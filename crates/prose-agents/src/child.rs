@@ -217,10 +217,17 @@ impl Child {
         if let Some(status) = self.ended {
             return Ok(status);
         }
+        // The child is done, so nothing that it left running is wanted any more. IMPORTANT: its group ends before its number
+        // is given back, from when on it may be another's.
+        let is_told = has_ended(self.pid).await;
+        if is_told {
+            signal_group(self.pid, true);
+        }
         let status = self.process.wait().await?;
         self.ended = Some(status);
-        // The child is done, so nothing that it left running is wanted any more.
-        signal_group(self.pid, true);
+        if !is_told {
+            signal_group(self.pid, true);
+        }
         starter::forget(self.pid);
         let _ = tokio::time::timeout(TAIL_WAIT, &mut self.stderr_task).await;
         Ok(status)
@@ -335,6 +342,29 @@ async fn keep_tail(stderr: Option<ChildStderr>, tail: Arc<Mutex<VecDeque<u8>>>) 
         let over = tail.len().saturating_sub(TAIL);
         tail.drain(..over);
     }
+}
+
+/// Waits until a child has ended, and leaves it for who asks how. False, at once, where the system can't tell.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+async fn has_ended(pid: u32) -> bool {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    // SAFETY: the handle is owned, and is the same one until it is closed.
+    let wait = |handle| unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+    let handle = handle.and_then(|handle| wait(handle).ok());
+    match handle {
+        Some(handle) => handle.readable().await.is_ok(),
+        None => false,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn has_ended(_: u32) -> bool {
+    false
 }
 
 #[cfg(unix)]

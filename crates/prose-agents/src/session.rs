@@ -186,6 +186,9 @@ pub trait SessionSink: Send + Sync {
     /// Progress. Never blocks; may be dropped for slow observers.
     fn update(&self, update: SessionUpdate);
 
+    /// A sign of life, where there is nothing to tell: something takes long that has its own limit. Never blocks.
+    fn alive(&self) {}
+
     /// Hides what is secret in texts that the session is given besides its prompt, as the results of tools. What it
     /// reports is looked through without that.
     fn redactor(&self) -> Redactor {

@@ -230,6 +230,10 @@ impl SessionSink for Sink {
         });
     }
 
+    fn alive(&self) {
+        self.activity.seen.notify_one();
+    }
+
     fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use prose_model::backend::BackendSpec;
+use prose_model::backend::{BackendSpec, Variables};
 use prose_model::{ErrorKind, Failure};
 use tokio::sync::OnceCell;
 
@@ -48,6 +48,7 @@ struct Inner {
     client: Client,
     models: IndexMap<String, String>,
     prices: IndexMap<String, prose_model::backend::Price>,
+    variables: Variables,
     /// The models that the server has, asked for once and only where no other way tells which to use.
     served: OnceCell<Vec<String>>,
 }
@@ -157,7 +158,7 @@ impl SessionBackend for Api {
         let work = async {
             let model = self.model(spawn.request.model.as_deref()).await?;
             spawn.sink.started(None, Some(model.clone())).await?;
-            let tools = Toolbox::new(&spawn, Policy::for_session(&spawn));
+            let tools = Toolbox::new(&spawn, Policy::for_session(&spawn), self.0.variables.clone());
             bill.set_price(self.price(&model));
             session::run(&self.0.client, &spawn, &model, &bill, &tools).await
         };
@@ -262,7 +263,7 @@ impl BackendFactory for AnthropicFactory {
             key_name: key_name.to_owned(),
             limits: self.limits.with(&spec.waits),
         };
-        backend(service, spec).map_err(|reason| self.unusable(spec, reason))
+        backend(service, context).map_err(|reason| self.unusable(spec, reason))
     }
 }
 
@@ -309,7 +310,7 @@ impl BackendFactory for OpenAiFactory {
             key_name: key_name.to_owned(),
             limits: self.limits.with(&spec.waits),
         };
-        backend(service, spec).map_err(|reason| self.unusable(spec, reason))
+        backend(service, context).map_err(|reason| self.unusable(spec, reason))
     }
 }
 
@@ -368,11 +369,13 @@ trait Unusable: BackendFactory {
 
 impl<T: BackendFactory> Unusable for T {}
 
-fn backend(service: Service, spec: &BackendSpec) -> Result<Backend, String> {
+fn backend(service: Service, context: BackendContext<'_>) -> Result<Backend, String> {
+    let spec = context.spec;
     let api = Api(Arc::new(Inner {
         client: Client::new(service)?,
         models: spec.models.clone(),
         prices: spec.prices.clone(),
+        variables: context.variables.clone(),
         served: OnceCell::new(),
     }));
     let judge: Arc<dyn Judge> = Arc::new(ModelJudge::new(api.clone()));

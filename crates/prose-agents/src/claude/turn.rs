@@ -15,6 +15,7 @@ use super::protocol::{self, Incoming, ResultLine};
 use super::{SETUP, permit};
 use crate::child::{Child, ChildCommand, Environment, Line, Lines, describe};
 use crate::policy::Gate;
+use crate::tools::LIFE;
 use crate::{CancelToken, Redactor, SessionSink, SessionUpdate, failure};
 
 /// Longest line that is read, in bytes: a tool's whole result is one.
@@ -117,6 +118,8 @@ struct Talk<'a> {
     message: String,
     /// Whether the text of that message came in pieces.
     streamed: bool,
+    /// Whether it uses tools, as far as it has said.
+    works: bool,
     /// The first line that was no JSON.
     garbage: Option<String>,
 }
@@ -130,6 +133,7 @@ impl<'a> Talk<'a> {
             current: Usage::default(),
             message: String::new(),
             streamed: false,
+            works: false,
             garbage: None,
         }
     }
@@ -162,11 +166,19 @@ impl<'a> Talk<'a> {
 
         let mut lines = Lines::new(stdout, LINE);
         let mut questions = FuturesUnordered::new();
+        let mut signs = tokio::time::interval(LIFE);
         loop {
             let line = tokio::select! {
                 line = lines.next() => line,
                 Some((question, decision)) = questions.next(), if !questions.is_empty() => {
                     tell(protocol::answer(&question, &decision));
+                    continue;
+                }
+                // A tool that is at work says nothing; Claude Code has a limit for it.
+                _ = signs.tick(), if self.works => {
+                    if let Some(sink) = &job.sink {
+                        sink.alive();
+                    }
                     continue;
                 }
             };
@@ -226,6 +238,7 @@ impl<'a> Talk<'a> {
             Incoming::Message { id, usage } => {
                 self.begin(&id, usage);
                 self.streamed = true;
+                self.works = false;
                 self.account()?;
             }
             Incoming::Text(text) => self.update(SessionUpdate::Text(text)),
@@ -242,6 +255,7 @@ impl<'a> Talk<'a> {
                         self.update(SessionUpdate::Text(text));
                     }
                 }
+                self.works |= !whole.tools.is_empty();
                 for (name, input) in whole.tools {
                     let detail = permit::detail(&name, &input, self.redactor);
                     self.update(SessionUpdate::Tool { name, detail });

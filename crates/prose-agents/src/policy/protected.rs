@@ -25,7 +25,22 @@ const UNWRITABLE: &[(&str, &str)] = &[
     (".exrc", "settings of an editor"),
     (".dir-locals.el", "settings of an editor"),
     (".dir-locals-2.el", "settings of an editor"),
+    (".vimrc", "settings of an editor"),
+    (".devcontainer", "what a container for development runs"),
+    (".devcontainer.json", "what a container for development runs"),
+    (".envrc", "what a shell runs in this folder"),
+    (".husky", "what Git is told by and runs"),
+    (".claude", "settings of an agent"),
+    (".mcp.json", "settings of an agent"),
+    (".cursor", "settings of an agent"),
+    (".codex", "settings of an agent"),
+    (".gemini", "settings of an agent"),
+    (".opencode", "settings of an agent"),
+    ("opencode.json", "settings of an agent"),
 ];
+
+/// The same by the ends of their names.
+const UNWRITABLE_ENDINGS: &[(&str, &str)] = &[(".code-workspace", "settings of an editor")];
 
 /// What Git runs or is told by, below `.git`; in `.git/modules/NAME` and `.git/worktrees/NAME`, too.
 const GIT: &[&str] = &[
@@ -51,9 +66,24 @@ pub(crate) const WATCHED: &[&str] = &[
     ".exrc",
     ".dir-locals.el",
     ".dir-locals-2.el",
+    ".vimrc",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".envrc",
+    ".husky",
+    ".claude",
+    ".mcp.json",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".opencode",
+    "opencode.json",
     ".git/config",
     ".git/hooks",
 ];
+
+/// And those in the workspace's root whose names end so.
+pub(crate) const WATCHED_ENDINGS: &[&str] = &[".code-workspace"];
 
 impl Protection {
     /// Looks at a path from the workspace's root, without links in it.
@@ -68,7 +98,9 @@ impl Protection {
         let mut protection = Protection::default();
         for (at, part) in parts.iter().enumerate() {
             let next = parts.get(at + 1).map(String::as_str);
-            if let Some((_, why)) = UNWRITABLE.iter().find(|(name, _)| name == part) {
+            let ends = |(end, _): &&(&str, &str)| part.ends_with(end);
+            let known = UNWRITABLE.iter().find(|(name, _)| name == part);
+            if let Some((_, why)) = known.or_else(|| UNWRITABLE_ENDINGS.iter().find(ends)) {
                 protection.unwritable = Some(why);
             }
             if part == ".prose" && next.is_some_and(|next| next == ".env" || next.starts_with(".env.")) {

@@ -10,9 +10,10 @@ use prose_model::backend::Variables;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt as _;
 
+use super::watch::{changed, fingerprints};
 use super::{ToolResult, Toolbox, cut};
 use crate::child::{Child, ChildCommand, ChildError, Environment, describe};
-use crate::policy::{Access, WATCHED};
+use crate::policy::Access;
 use crate::redact::{RedactBytes, Redactor};
 
 /// How long a command may take when it doesn't say.
@@ -46,9 +47,11 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
         .map_or(USUAL, Duration::from_secs)
         .min(LONGEST);
     let root = tools.gate.policy().root().to_owned();
-    let before = fingerprints(&root);
+    let before = fingerprints(&root).await;
 
-    let mut child = start(&root, &input.command).await.map_err(ToolResult::error)?;
+    let mut child = start(&root, &input.command, &tools.variables)
+        .await
+        .map_err(ToolResult::error)?;
     let told = tools.sink.child(child.pid()).await;
     if let Err(failure) = told {
         let _ = child.stop(GRACE).await;
@@ -104,7 +107,7 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
     if let Some(end) = end {
         text.push_str(&format!("\n(the command {end})"));
     }
-    let changed = changed(&before, &fingerprints(&root));
+    let changed = changed(&before, &fingerprints(&root).await);
     if !changed.is_empty() {
         is_error = true;
         let changed = changed.join(", ");
@@ -119,12 +122,8 @@ pub(super) async fn bash(tools: &Toolbox, input: Bash) -> Result<ToolResult, Too
 }
 
 /// Starts the shell, with one stream for all it says, in the order it says it.
-async fn start(root: &Path, command: &str) -> Result<Child, ChildError> {
-    let process = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let variables = Variables::new(process, std::collections::BTreeMap::new());
-    let environment = Environment::basic(&variables);
+async fn start(root: &Path, command: &str, variables: &Variables) -> Result<Child, ChildError> {
+    let environment = Environment::basic(variables);
     let shell = crate::child::find_program(Path::new("bash"), environment.get("PATH"))
         .unwrap_or_else(|| PathBuf::from("sh"));
     let args = ["-c", "exec \"$0\" -c \"$1\" 2>&1"]
@@ -188,40 +187,4 @@ impl Output {
         };
         cut(text.trim_end(), 3 * KEPT).to_owned()
     }
-}
-
-/// What tells whether a protected file was changed; folders with what is directly in them.
-type Fingerprints = Vec<(&'static str, Vec<(PathBuf, u64, Option<std::time::SystemTime>)>)>;
-
-fn fingerprints(root: &Path) -> Fingerprints {
-    let of = |path: &Path| {
-        let meta = std::fs::symlink_metadata(path).ok()?;
-        Some((path.to_owned(), meta.len(), meta.modified().ok()))
-    };
-    WATCHED
-        .iter()
-        .map(|name| {
-            let path = root.join(name);
-            let inside = match path.is_dir() {
-                true => std::fs::read_dir(&path).into_iter().flatten().flatten().collect(),
-                false => Vec::new(),
-            };
-            let mut found: Vec<_> = inside.iter().filter_map(|entry| of(&entry.path())).collect();
-            found.sort();
-            // A folder's own time changes with any file in it.
-            if inside.is_empty() {
-                found.extend(of(&path));
-            }
-            (*name, found)
-        })
-        .collect()
-}
-
-fn changed(before: &Fingerprints, after: &Fingerprints) -> Vec<&'static str> {
-    before
-        .iter()
-        .zip(after)
-        .filter(|(before, after)| before != after)
-        .map(|(before, _)| before.0)
-        .collect()
 }

@@ -84,8 +84,14 @@ mod system {
             Ok(file)
         }
 
-        /// Replaces a file below, or makes it: at every moment there is the old one or the new one, whole.
-        pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        /// Replaces a file below, or makes it: at every moment there is the old one or the new one, whole. It is on disk when
+        /// this returns. What `is_wanted` says just before the file takes its place decides whether it does.
+        pub(crate) fn replace(
+            &self,
+            path: &Path,
+            content: &[u8],
+            is_wanted: impl FnOnce() -> bool,
+        ) -> io::Result<()> {
             let (folder, name) = split(path)?;
             let folder = self.folder(folder, true)?;
             let old = rustix::fs::statat(&folder.0, name, AtFlags::SYMLINK_NOFOLLOW).ok();
@@ -114,7 +120,14 @@ mod system {
                 if let Some(mode) = old_mode {
                     rustix::fs::fchmod(&file, mode)?;
                 }
+                // IMPORTANT: a session's outcome rests on it, and must not be on record before it.
+                file.sync_all()?;
+                if !is_wanted() {
+                    return Err(unwanted());
+                }
                 rustix::fs::renameat(&folder.0, &temporary, &folder.0, name)?;
+                // Not every file system can do this for a folder.
+                let _ = rustix::fs::fsync(&folder.0);
                 Ok(())
             })();
             if done.is_err() {
@@ -252,10 +265,11 @@ fn split(path: &Path) -> io::Result<(&Path, &std::ffi::OsStr)> {
     Ok((path.parent().unwrap_or(Path::new("")), name))
 }
 
-/// A name for a file that is not there yet; another process that takes the same one makes this fail, not overwrite.
+/// A name for a file that is not there yet. It is one that no other process takes, nor one that was killed has left.
 fn temporary_name() -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    PathBuf::from(format!(".prose-{}-{count}.tmp", std::process::id()))
+    PathBuf::from(format!(".prose-{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+fn unwanted() -> io::Error {
+    io::Error::other("nothing was written: the session was stopped")
 }

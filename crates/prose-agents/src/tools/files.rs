@@ -200,9 +200,17 @@ pub(super) async fn write(tools: &Toolbox, input: Write) -> Result<ToolResult, T
         )));
     }
     let place = permitted(tools, "write", &input.path).await?;
+    // What is handed to a thread goes on when this future is dropped.
+    let stop = tools.cancel.child_token();
+    let stopped = stop.clone();
+    let _dropped = stop.drop_guard();
     blocking(move || {
         Folder::open(&place.base)
-            .and_then(|base| base.replace(&place.relative, input.content.as_bytes()))
+            .and_then(|base| {
+                base.replace(&place.relative, input.content.as_bytes(), || {
+                    !stopped.is_cancelled()
+                })
+            })
             .map_err(|error| describe(&input.path, &error))?;
         Ok(ToolResult::ok(format!(
             "wrote {} bytes to {}",

@@ -9,10 +9,13 @@ mod files;
 mod page;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod web;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use prose_model::backend::Variables;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
@@ -22,6 +25,8 @@ use crate::session::{CancelToken, SessionSink, SessionSpawn, SessionUpdate};
 
 /// The longest result of a tool, in bytes.
 const LONGEST_RESULT: usize = 64 * 1024;
+/// How often a tool that works shows that the session is alive.
+pub(crate) const LIFE: Duration = Duration::from_secs(1);
 
 /// A tool as a model is told about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,12 +78,15 @@ pub struct Toolbox {
     sink: Arc<dyn SessionSink>,
     cancel: CancelToken,
     redactor: Redactor,
+    variables: Variables,
 }
 
 impl Toolbox {
-    /// The tools of a session under its policy ([`Policy::for_session`]).
-    pub fn new(session: &SessionSpawn, policy: Policy) -> Toolbox {
+    /// The tools of a session under its policy ([`Policy::for_session`]). Of the variables, commands see those that any
+    /// program needs.
+    pub fn new(session: &SessionSpawn, policy: Policy, variables: Variables) -> Toolbox {
         Toolbox {
+            variables,
             gate: Gate::new(policy, session.sink.clone()),
             sink: session.sink.clone(),
             cancel: session.cancel.clone(),
@@ -145,7 +153,8 @@ impl Toolbox {
         specs
     }
 
-    /// Uses a tool. Dropping the future stops what it does, and so does cancelling the session.
+    /// Uses a tool. Dropping the future stops what it does, and so does cancelling the session: commands end, no address is
+    /// asked, and a file that is not in its place by then is not put there.
     pub async fn call(&self, name: &str, input: Json) -> ToolResult {
         let result = tokio::select! {
             result = self.dispatch(name, input) => result,
@@ -223,7 +232,16 @@ impl Toolbox {
             name: name.to_owned(),
             detail: shown(&self.redactor.redact(&detail(&input)), 200),
         });
-        tool(self, input).await
+        let work = tool(self, input);
+        tokio::pin!(work);
+        let mut signs = tokio::time::interval(LIFE);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                // A tool that is at work says nothing, and is no session that hangs: each has a limit of its own.
+                _ = signs.tick() => self.sink.alive(),
+            }
+        }
     }
 }
 

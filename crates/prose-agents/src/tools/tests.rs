@@ -21,6 +21,7 @@ struct Watch {
     seen: Mutex<Vec<String>>,
     children: Mutex<Vec<u32>>,
     redactor: Redactor,
+    alive: AtomicUsize,
 }
 
 #[async_trait]
@@ -34,6 +35,9 @@ impl SessionSink for Watch {
     }
     fn update(&self, update: SessionUpdate) {
         self.seen.lock().unwrap().push(format!("{update:?}"));
+    }
+    fn alive(&self) {
+        self.alive.fetch_add(1, Ordering::Relaxed);
     }
     fn redactor(&self) -> Redactor {
         self.redactor.clone()
@@ -85,12 +89,14 @@ fn setting_with(rules_text: &str, answer: PermissionAnswer, redactor: Redactor) 
         seen: Mutex::default(),
         children: Mutex::default(),
         redactor: redactor.clone(),
+        alive: AtomicUsize::new(0),
     });
     let tools = Toolbox {
         gate: Gate::new(Policy::new(&root, &rules(rules_text)), watch.clone()),
         sink: watch.clone(),
         cancel: CancelToken::new(),
         redactor,
+        variables: Variables::new(std::env::vars().collect(), Default::default()),
     };
     Setting { dir, tools, watch }
 }
@@ -397,9 +403,15 @@ fn a_link_that_is_swapped_in_is_not_followed() {
     for link in ["up/secret.txt", "out.md"] {
         assert!(base.read(std::path::Path::new(link)).is_err());
     }
-    assert!(base.replace(std::path::Path::new("up/new.md"), b"x").is_err());
+    assert!(
+        base.replace(std::path::Path::new("up/new.md"), b"x", || true)
+            .is_err()
+    );
     // A link is no file to be replaced either.
-    assert!(base.replace(std::path::Path::new("out.md"), b"x").is_err());
+    assert!(
+        base.replace(std::path::Path::new("out.md"), b"x", || true)
+            .is_err()
+    );
     assert_eq!(
         std::fs::read_to_string(at.dir.path().join("secret.txt")).unwrap(),
         "outside\n"
@@ -531,6 +543,50 @@ async fn a_command_sees_no_keys() {
         reported.contains("echo [redacted KEY]") && !reported.contains("sk-0"),
         "{reported}"
     );
+}
+
+#[tokio::test]
+async fn a_command_that_changes_what_others_run_is_told_of() {
+    let at = setting("bash: allow");
+    for folder in [".claude/hooks/deep", ".vscode"] {
+        std::fs::create_dir_all(at.root().join(folder)).unwrap();
+    }
+    for file in [".claude/hooks/deep/a.sh", ".vscode/tasks.json"] {
+        std::fs::write(at.root().join(file), "12345").unwrap();
+    }
+    // The same length at the same time, and far below; a new file, and one that is gone.
+    let same =
+        "touch -r .vscode/tasks.json t; printf 54321 > .vscode/tasks.json; touch -r t .vscode/tasks.json";
+    for (command, place) in [
+        (same, ".vscode"),
+        ("echo x >> .claude/hooks/deep/a.sh", ".claude"),
+        ("echo {} > a.code-workspace", "a.code-workspace"),
+        ("rm a.code-workspace", "a.code-workspace"),
+        ("ln -s x .envrc", ".envrc"),
+    ] {
+        let text = at.error("bash", json!({ "command": command })).await;
+        assert!(text.contains(&format!("while it ran, {place} changed")), "{text}");
+    }
+    at.ok("bash", json!({"command": "echo x > free.txt"})).await;
+}
+
+#[tokio::test]
+async fn a_write_whose_session_is_over_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = super::beneath::Folder::open(dir.path()).unwrap();
+    folder.replace("a.txt".as_ref(), b"old", || true).unwrap();
+    let told = folder.replace("a.txt".as_ref(), b"new", || false).unwrap_err();
+    assert_eq!(told.to_string(), "nothing was written: the session was stopped");
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    let text = std::fs::read_to_string(dir.path().join("a.txt")).unwrap();
+    assert_eq!((left, text.as_str()), (1, "old"), "and leaves nothing behind");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_quiet_shows_that_it_lives() {
+    let at = setting("bash: allow");
+    at.ok("bash", json!({"command": "sleep 0.1"})).await;
+    assert!(at.watch.alive.load(Ordering::Relaxed) > 0);
 }
 
 #[tokio::test]

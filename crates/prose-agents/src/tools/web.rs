@@ -78,6 +78,9 @@ enum Answer {
 }
 
 async fn get(url: &Url, is_named: bool, redactor: &Redactor) -> Result<Answer, ToolResult> {
+    if !is_named {
+        stays_outside(url.host_str().unwrap_or_default()).await?;
+    }
     let client = match is_named {
         true => &*ANY,
         false => &*PUBLIC,
@@ -201,6 +204,18 @@ fn client() -> reqwest::ClientBuilder {
         .pool_max_idle_per_host(0)
 }
 
+/// Refuses a name that leads to this machine or its network. Where a proxy makes the connection, it finds the address and
+/// [`PublicOnly`] is not asked; a name that only the proxy knows is left to it.
+async fn stays_outside(host: &str) -> Result<(), Denial> {
+    let Ok(mut found) = tokio::net::lookup_host((host.trim_matches(['[', ']']), 0)).await else {
+        return Ok(());
+    };
+    match found.any(|address| is_private(address.ip())) {
+        true => Err(Denial::PrivateAddress(host.to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Finds addresses of hosts, public ones only.
 struct PublicOnly {
     /// The user's own proxies may be anywhere.
@@ -240,4 +255,21 @@ fn proxy_hosts() -> HashSet<String> {
     })
     .filter(|host| host.parse::<IpAddr>().is_err())
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_is_looked_at_before_a_proxy_is_asked_for_it() {
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            assert_eq!(
+                stays_outside(host).await,
+                Err(Denial::PrivateAddress(host.to_owned()))
+            );
+        }
+        // One that only the proxy may know.
+        assert_eq!(stays_outside("nowhere.invalid").await, Ok(()));
+    }
 }
