@@ -8,16 +8,16 @@ use prose_agents::prompt::{
     CONTEXT_LIMIT, PromptParts, STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT, confirmation_summary, render,
 };
 use prose_agents::{
-    CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, RedactStream, Redactor, ReplyBody,
-    SessionReply, SessionSpawn, SessionUpdate, failure, plain_text,
+    CancelToken, Clock, Delivery, MemoryContext, MemoryUpdate, RedactStream, ReplyBody, SessionReply,
+    SessionSpawn, SessionUpdate, failure, plain_text,
 };
 use prose_model::{
     Digest, Effect, EffectId, ErrorKind, Event, Failure, Issued, MemoryMode, Outcome, RecordBody, Segment,
     SessionOutcome, SessionRequest, StateIn, Usage, Value,
 };
 use prose_state::{
-    AgentMemory, BindingFile, MemoryLock, StateError, digest_of, failpoint, read_staged, safe_file_name,
-    snippet, summarize,
+    AgentMemory, BindingFile, Hide, MemoryLock, StateError, digest_of, failpoint, read_staged,
+    read_staged_text, safe_file_name, snippet, summarize,
 };
 
 use crate::dispatch::due_handle;
@@ -593,15 +593,12 @@ impl Driver {
             }
             ReplyBody::Staged => {
                 let path = staging.join(STAGED_BINDING);
-                if !path.exists() {
-                    return failed(ErrorKind::Empty, "the session wrote no output file");
-                }
-                if let Err(error) = hide_in_file(&self.setup.redactor, &path) {
-                    let message = format!("the session's output file can't be read: {error}");
-                    return failed(ErrorKind::Backend, &message);
-                }
-                match read_staged(&path, &self.run.values) {
+                let mut hide = HideSecrets(self.setup.redactor.stream());
+                match read_staged(&path, &self.run.values, &mut hide) {
                     Ok(read) => read,
+                    Err(StateError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                        return failed(ErrorKind::Empty, "the session wrote no output file");
+                    }
                     Err(error) => return failed(ErrorKind::Backend, &error.to_string()),
                 }
             }
@@ -609,15 +606,21 @@ impl Driver {
         let Some((value, summary)) = read else {
             return failed(ErrorKind::Empty, "the session returned nothing");
         };
-        let update = session
-            .memory
-            .is_some()
-            .then(|| memory_update(reply.memory.as_ref(), &staging))
-            .flatten()
-            .map(|(memory, segment)| {
-                let hidden = |text: String| self.setup.redactor.redact(&text).into_owned();
-                (hidden(memory), hidden(segment))
-            });
+        let update = match &session.memory {
+            Some(_) => memory_update(reply.memory.as_ref(), &staging),
+            None => Ok(None),
+        };
+        let update = update.unwrap_or_else(|error| {
+            self.publisher.notice(
+                "warning",
+                format!("what an agent wants to remember was not taken: {error}"),
+            );
+            None
+        });
+        let update = update.map(|(memory, segment)| {
+            let hidden = |text: String| self.setup.redactor.redact(&text).into_owned();
+            (hidden(memory), hidden(segment))
+        });
         failpoint::hit("session", "validated");
         // Both are on disk before the record that names them: a crash before they are projected finds them there.
         let (memory, segment) = match (&update, &session.memory) {
@@ -734,52 +737,32 @@ impl Driver {
     }
 }
 
-/// Rewrites a file that has a secret in it. Line by line where it is large; only a secret of several lines is not found
-/// there.
-fn hide_in_file(redactor: &Redactor, path: &Path) -> std::io::Result<()> {
-    use std::borrow::Cow;
-    use std::io::{BufRead as _, Write as _};
-    /// Larger files are looked through line by line.
-    const WHOLE: u64 = 16 * 1024 * 1024;
-    if redactor.is_empty() {
-        return Ok(());
+/// Keeps secrets out of what is stored of a file.
+struct HideSecrets(RedactStream);
+
+impl Hide for HideSecrets {
+    fn push(&mut self, piece: &str) -> String {
+        self.0.push(piece)
     }
-    if std::fs::metadata(path)?.len() <= WHOLE {
-        let bytes = std::fs::read(path)?;
-        if let Cow::Owned(hidden) = redactor.redact(&String::from_utf8_lossy(&bytes)) {
-            std::fs::write(path, hidden)?;
-        }
-        return Ok(());
+    fn finish(&mut self) -> String {
+        self.0.finish()
     }
-    let new = path.with_extension("hidden");
-    let mut reader = std::io::BufReader::new(std::fs::File::open(path)?);
-    let mut writer = std::io::BufWriter::new(std::fs::File::create(&new)?);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        match redactor.redact(&String::from_utf8_lossy(&line)) {
-            Cow::Owned(hidden) => writer.write_all(hidden.as_bytes())?,
-            Cow::Borrowed(_) => writer.write_all(&line)?,
-        }
-        line.clear();
-    }
-    writer.flush()?;
-    std::fs::rename(&new, path)
 }
 
 /// What the agent wants to remember; none when it left nothing, and then its memory stays as it is.
-fn memory_update(update: Option<&MemoryUpdate>, staging: &Path) -> Option<(String, String)> {
-    match update? {
-        MemoryUpdate::Text { memory, segment } => Some((memory.clone(), segment.clone())),
-        MemoryUpdate::Staged => {
-            let memory = read_text(&staging.join(STAGED_MEMORY))?;
-            let segment = read_text(&staging.join(STAGED_SEGMENT)).unwrap_or_default();
-            Some((memory, segment))
-        }
-    }
-}
-
-fn read_text(path: &Path) -> Option<String> {
-    std::fs::read(path)
-        .ok()
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+fn memory_update(
+    update: Option<&MemoryUpdate>,
+    staging: &Path,
+) -> prose_state::Result<Option<(String, String)>> {
+    Ok(match update {
+        None => None,
+        Some(MemoryUpdate::Text { memory, segment }) => Some((memory.clone(), segment.clone())),
+        Some(MemoryUpdate::Staged) => match read_staged_text(&staging.join(STAGED_MEMORY))? {
+            None => None,
+            Some(memory) => {
+                let segment = read_staged_text(&staging.join(STAGED_SEGMENT))?.unwrap_or_default();
+                Some((memory, segment))
+            }
+        },
+    })
 }

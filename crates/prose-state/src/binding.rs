@@ -8,12 +8,19 @@ use std::path::{Path, PathBuf};
 use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Text, TextPart, TextRef, Value};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, open_file, read_file, read_if_present, write_atomic, write_atomic_with};
+use crate::fs::{
+    Sync, create_dir, open_file, open_own, read_file, read_if_present, refused, write_atomic,
+    write_atomic_with,
+};
 use crate::program::snippet;
-use crate::{Result, RunDir, StateError, ValueStore, safe_file_name, summarize};
+use crate::{Hide, Result, RunDir, StateError, ValueStore, safe_file_name, summarize};
 
 /// Content over this many bytes is never held in memory as a whole.
 const LARGE: u64 = 1024 * 1024;
+/// A session can't leave a longer value; nobody reads so much text, and a file of holes could fill the disk.
+const LONGEST: u64 = 1024 * 1024 * 1024;
+/// Nor a longer text that is read as a whole.
+const LONGEST_WHOLE: u64 = 16 * 1024 * 1024;
 /// Header and summary of a long file are looked for in so many bytes.
 const HEAD: usize = 64 * 1024;
 
@@ -118,19 +125,25 @@ pub fn parse_staged(text: &str) -> Staged {
 }
 
 /// The value in a file that a session wrote: what [`parse_staged`] reads, but a long one goes to the value store without
-/// being held in memory; in that one line ends stay as they are. None when there is no file, or nothing in it.
-pub fn read_staged(path: &Path, values: &ValueStore) -> Result<Option<(Text, String)>> {
-    let mut file = match open_file(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io("read", path)(error)),
-    };
+/// being held in memory; in that one line ends stay as they are. None when there is nothing in it. Only what `hide` lets
+/// through is stored; the file stays as it is.
+///
+/// # Errors
+/// There is no such file; what lies there is no regular file, is a link or has a second name, or is longer than 1 GiB.
+pub fn read_staged(path: &Path, values: &ValueStore, hide: &mut dyn Hide) -> Result<Option<(Text, String)>> {
     let failed = |error| io("read", path)(error);
+    let mut file = open_own(path)
+        .and_then(|file| file.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
+        .map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
+    if len > LONGEST {
+        return Err(failed(too_long(LONGEST)));
+    }
     if len <= LARGE {
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let body = parse_staged(&String::from_utf8_lossy(&bytes)).body;
+        // It may have grown meanwhile.
+        file.take(LARGE).read_to_end(&mut bytes).map_err(failed)?;
+        let body = parse_staged(&hide.whole(&String::from_utf8_lossy(&bytes))).body;
         let body = body.trim_end();
         if body.is_empty() {
             return Ok(None);
@@ -160,9 +173,33 @@ pub fn read_staged(path: &Path, values: &ValueStore) -> Result<Option<(Text, Str
             .take_while(|byte| byte.is_ascii_whitespace())
             .count() as u64;
     file.seek(SeekFrom::Start(start)).map_err(failed)?;
-    let stored = values.put_stream(&mut file.take(end.saturating_sub(start)), body)?;
+    // What may be the beginning of something to hide is left out of the summary.
+    let shown = hide.push(body);
+    hide.finish();
+    let stored = values.put_hidden(&mut file.take(end.saturating_sub(start)), &shown, hide)?;
     let summary = stored.summary.clone();
     Ok(Some((Text::reference(stored), summary)))
+}
+
+/// The text of another file that a session wrote, as what it wants to remember; none when there is no such file. It is
+/// taken as [`read_staged`] takes it, but is not longer than 16 MiB, since it is read as a whole.
+pub fn read_staged_text(path: &Path) -> Result<Option<String>> {
+    let read = || -> std::io::Result<Option<String>> {
+        let Some(file) = open_own(path)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(LONGEST_WHOLE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LONGEST_WHOLE {
+            return Err(too_long(LONGEST_WHOLE));
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    read().map_err(io("read", path))
+}
+
+fn too_long(longest: u64) -> std::io::Error {
+    refused(format!("it is longer than {} MiB", longest / (1024 * 1024)))
 }
 
 /// Content that is copied rather than read.

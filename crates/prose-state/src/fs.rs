@@ -100,13 +100,86 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
 /// Opens a file to read it. A device or a pipe may have no end, or nobody who writes to it, and is refused; a link to a file
 /// is as good as the file.
 pub(crate) fn open_file(path: &Path) -> std::io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::new(
-            std::io::ErrorKind::InvalidInput,
-            "it is no regular file",
-        ));
+    // What was opened is looked at, not the name, which may mean something else meanwhile.
+    let file = open_at_once(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(refused("it is no regular file"))
+    }
+}
+
+/// Opens without waiting for whoever writes to a pipe.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> std::io::Result<File> {
+    File::open(path)
+}
+
+/// Opens a file that a session left, to read it; none when there is no such file. The session decides what lies there, and
+/// must not be able to pass another file off as its own: only a regular file without a second name is taken, and neither it
+/// nor its folder may be a link.
+pub(crate) fn open_own(path: &Path) -> std::io::Result<Option<File>> {
+    let file = match open_unlinked(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(refused("it is no regular file"));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&facts) > 1 {
+        return Err(refused(LINK));
+    }
+    Ok(Some(file))
+}
+
+const LINK: &str = "it is a link; a session has to write the text itself";
+
+#[cfg(unix)]
+fn open_unlinked(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::{CWD, Mode, OFlags};
+    use rustix::io::Errno;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(std::io::ErrorKind::NotFound.into());
+    };
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let opened =
+        rustix::fs::openat(CWD, folder, flags | OFlags::DIRECTORY, Mode::empty()).and_then(|folder| {
+            let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+            rustix::fs::openat(folder, name, flags, Mode::empty())
+        });
+    match opened {
+        Ok(file) => Ok(File::from(file)),
+        // A link where a folder is wanted is no folder.
+        Err(Errno::LOOP | Errno::MLINK | Errno::NOTDIR) => Err(refused(LINK)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_unlinked(path: &Path) -> std::io::Result<File> {
+    let is_link = |path: &Path| fs::symlink_metadata(path).map(|facts| facts.is_symlink());
+    if is_link(path)?
+        || path
+            .parent()
+            .is_some_and(|folder| is_link(folder).unwrap_or(true))
+    {
+        return Err(refused(LINK));
     }
     File::open(path)
+}
+
+pub(crate) fn refused(why: impl Into<String>) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, why.into())
 }
 
 /// Reads a file, as [`open_file`] opens it.

@@ -29,7 +29,9 @@ mod trace;
 mod values;
 mod view;
 
-pub use binding::{BindingFile, Bindings, Staged, binding_file_name, parse_staged, read_staged};
+pub use binding::{
+    BindingFile, Bindings, Staged, binding_file_name, parse_staged, read_staged, read_staged_text,
+};
 pub use clock::{
     Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds, parse_ms,
 };
@@ -43,7 +45,7 @@ pub use program::snippet;
 pub use projection::StateProjection;
 pub use run::{NewRun, PendingEffect, Recovered, Run, RunState, RunSummary, list_runs, run_summary};
 pub use tail::JournalTail;
-pub use values::{ValueStore, digest_of, summarize};
+pub use values::{Hide, ValueStore, digest_of, summarize};
 pub use view::{StoredRun, find_run, read_run};
 
 /// What every fallible function here returns.

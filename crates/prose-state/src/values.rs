@@ -16,6 +16,33 @@ use crate::{Result, StateError};
 /// Longest summary, in characters.
 const SUMMARY_LIMIT: usize = 120;
 
+/// Hides what must not be stored of a text that comes in pieces.
+pub trait Hide {
+    /// Takes a piece and gives what may be stored now, possibly nothing.
+    fn push(&mut self, piece: &str) -> String;
+    /// The rest, when no piece follows. What comes then is another text.
+    fn finish(&mut self) -> String;
+
+    /// A text that comes at once.
+    fn whole(&mut self, text: &str) -> String {
+        let mut hidden = self.push(text);
+        hidden.push_str(&self.finish());
+        hidden
+    }
+}
+
+/// Hides nothing.
+struct Everything;
+
+impl Hide for Everything {
+    fn push(&mut self, piece: &str) -> String {
+        piece.to_owned()
+    }
+    fn finish(&mut self) -> String {
+        String::new()
+    }
+}
+
 /// Content by digest, in a folder.
 #[derive(Debug, Clone)]
 pub struct ValueStore {
@@ -162,13 +189,23 @@ impl ValueStore {
     /// Stores text that is read piece by piece, so that its length costs no memory, and returns a reference to it. What
     /// is no UTF-8 is replaced. `head` is the beginning of the text, for the summary.
     pub fn put_stream(&self, text: &mut dyn std::io::Read, head: &str) -> Result<TextRef> {
+        self.put_hidden(text, head, &mut Everything)
+    }
+
+    /// The same for a text of which not everything may be stored. `head` is what may be shown of its beginning.
+    pub fn put_hidden(
+        &self,
+        text: &mut dyn std::io::Read,
+        head: &str,
+        hide: &mut dyn Hide,
+    ) -> Result<TextRef> {
         if self.memory.is_some() {
             let mut bytes = Vec::new();
             text.read_to_end(&mut bytes).map_err(io("read", &self.dir))?;
-            return self.put_text(&String::from_utf8_lossy(&bytes));
+            return self.put_text(&hide.whole(&String::from_utf8_lossy(&bytes)));
         }
         let tmp = temporary(&self.dir.join("stream"));
-        let stored = self.write_stream(text, &tmp);
+        let stored = self.write_stream(text, &tmp, hide);
         let (digest, len) = match stored {
             Ok(stored) => stored,
             Err(error) => {
@@ -186,15 +223,20 @@ impl ValueStore {
         })
     }
 
-    fn write_stream(&self, text: &mut dyn std::io::Read, tmp: &Path) -> Result<(Digest, u64)> {
+    fn write_stream(
+        &self,
+        text: &mut dyn std::io::Read,
+        tmp: &Path,
+        hide: &mut dyn Hide,
+    ) -> Result<(Digest, u64)> {
         const PIECE: usize = 256 * 1024;
         let mut file = File::create_new(tmp).map_err(io("create", tmp))?;
         let mut hasher = Sha256::new();
         let mut len = 0;
-        let mut put = |piece: &[u8]| {
+        let mut put = |piece: &str| {
             hasher.update(piece);
             len += piece.len() as u64;
-            file.write_all(piece).map_err(io("write", tmp))
+            file.write_all(piece.as_bytes()).map_err(io("write", tmp))
         };
         let mut buffer = vec![0; PIECE];
         // Bytes at the start of the buffer that may be the beginning of a character.
@@ -204,22 +246,19 @@ impl ValueStore {
             let filled = kept + read;
             let mut rest = &buffer[..filled];
             while !rest.is_empty() {
+                let valid = match std::str::from_utf8(rest) {
+                    Ok(valid) => valid,
+                    Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+                };
+                put(&hide.push(valid))?;
+                rest = &rest[valid.len()..];
                 match std::str::from_utf8(rest) {
-                    Ok(_) => {
-                        put(rest)?;
-                        rest = &[];
-                    }
+                    Ok(_) => {}
+                    // Cut in the middle of a character: the next piece may complete it.
+                    Err(error) if error.error_len().is_none() && read > 0 => break,
                     Err(error) => {
-                        put(&rest[..error.valid_up_to()])?;
-                        rest = &rest[error.valid_up_to()..];
-                        match error.error_len() {
-                            // Cut in the middle of a character: the next piece may complete it.
-                            None if read > 0 => break,
-                            length => {
-                                put("\u{fffd}".as_bytes())?;
-                                rest = &rest[length.unwrap_or(rest.len())..];
-                            }
-                        }
+                        put(&hide.push("\u{fffd}"))?;
+                        rest = &rest[error.error_len().unwrap_or(rest.len())..];
                     }
                 }
             }
@@ -230,6 +269,7 @@ impl ValueStore {
             let from = filled - kept;
             buffer.copy_within(from..filled, 0);
         }
+        put(&hide.finish())?;
         file.sync_all().map_err(io("sync", tmp))?;
         Ok((Digest::from(hex(&hasher.finalize())), len))
     }
@@ -420,7 +460,7 @@ impl std::io::Read for Whole<'_> {
                         Some(content) => Box::new(std::io::Cursor::new(content)),
                         None => {
                             let path = self.store.path(digest).map_err(std::io::Error::other)?;
-                            Box::new(File::open(path)?)
+                            Box::new(open_file(&path)?)
                         }
                     }
                 }
