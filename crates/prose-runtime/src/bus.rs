@@ -139,11 +139,10 @@ impl QueueState {
         if self.items.is_empty()
             && let Some(mut spill) = self.spill.take()
         {
-            match spill.read(REFILL) {
-                Ok(items) => {
-                    self.items.extend(items);
-                    self.spill = Some(spill).filter(|spill| !spill.is_empty());
-                }
+            let (items, read) = spill.read(REFILL);
+            self.items.extend(items);
+            match read {
+                Ok(()) => self.spill = Some(spill).filter(|spill| !spill.is_empty()),
                 Err(error) => {
                     tracing::error!(%error, "events that were put aside can't be read");
                     self.items.push_back(StreamItem::Gap(spill.into_gap()));
@@ -495,6 +494,34 @@ mod tests {
         assert_eq!(got[..20], names(2000..2010));
         assert!(got[got.len() - 2].starts_with("gap "));
         assert_eq!(got.last().unwrap(), "4000");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_can_not_be_read_to_its_end_loses_only_what_is_behind() {
+        thread_local! {
+            static FILE: std::cell::RefCell<Option<std::fs::File>> = const { std::cell::RefCell::new(None) };
+        }
+        /// A file that the test has open as well.
+        fn shared() -> std::io::Result<std::fs::File> {
+            let file = tempfile::tempfile()?;
+            FILE.set(Some(file.try_clone()?));
+            Ok(file)
+        }
+        let bus = Bus::default();
+        let storage = Storage {
+            open: shared,
+            ..Storage::default()
+        };
+        let mut stream = bus.subscribe_with(Backlog::Spilled(0), storage);
+        publish(&bus, 0..2000);
+        bus.close();
+        let file = FILE.take().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"\0", 10_000).unwrap();
+        let got = drain(&mut stream).await;
+        let (gap, read) = got.split_last().unwrap();
+        assert!((10..256).contains(&read.len()), "{}", read.len());
+        assert_eq!(read, &names(0..2000)[..read.len()]);
+        assert_eq!(*gap, format!("gap {}", 4000 - read.len()));
     }
 
     /// A file that can't be written.

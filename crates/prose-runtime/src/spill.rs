@@ -132,9 +132,14 @@ impl Spill {
         Ok(())
     }
 
-    /// At most so many of what waits, in order.
-    pub(crate) fn read(&mut self, most: usize) -> Result<Vec<StreamItem>> {
+    /// At most so many of what waits, in order; also where an error says that the rest can't be read.
+    pub(crate) fn read(&mut self, most: usize) -> (Vec<StreamItem>, Result<()>) {
         let mut items = Vec::new();
+        let read = self.read_into(&mut items, most);
+        (items, read)
+    }
+
+    fn read_into(&mut self, items: &mut Vec<StreamItem>, most: usize) -> Result<()> {
         while items.len() < most && self.waiting.missed > 0 {
             let rest = &self.unread[self.given..];
             match rest.iter().position(|byte| *byte == b'\n') {
@@ -153,7 +158,7 @@ impl Spill {
             items.push(StreamItem::Gap(gap));
             items.extend(self.last.take().map(|last| StreamItem::Event(Arc::new(last))));
         }
-        Ok(items)
+        Ok(())
     }
 
     /// Adds to `unread`: from the file, then what is in none.
