@@ -161,12 +161,18 @@ impl Publisher {
     }
 
     fn stream_one(&mut self, event: Event) {
+        let order = self.next_between();
+        self.publish(order, event);
+    }
+
+    /// The place of an event that is none of the machine's.
+    fn next_between(&mut self) -> Order {
         let order = Order::Stream {
             after_seq: self.last_seq,
             n: self.n,
         };
         self.n += 1;
-        self.publish(order, event);
+        order
     }
 
     /// Something that a person should know.
@@ -178,6 +184,12 @@ impl Publisher {
     }
 
     fn publish(&mut self, order: Order, event: Event) {
+        let event = self.dated(order, event);
+        self.projection.apply(&event.event, self.stamp.0);
+        self.bus.publish(event);
+    }
+
+    fn dated(&mut self, order: Order, event: Event) -> RunEvent {
         let ts = match &self.replay_ts {
             Some(ts) => {
                 if let Some(ms) = parse_ms(ts) {
@@ -193,15 +205,13 @@ impl Publisher {
                 self.stamp.1.clone()
             }
         };
-        let event = RunEvent {
+        RunEvent {
             v: EVENT_VERSION,
             run_id: self.run_id.clone(),
             ts,
             order,
             event,
-        };
-        self.projection.apply(&event.event, self.stamp.0);
-        self.bus.publish(event);
+        }
     }
 
     /// A binding file is a projection: that it can't be written must not end the run.
@@ -257,9 +267,13 @@ impl Publisher {
 
     /// The last event: everything is on disk, or it was said that it is not, when observers get it.
     pub(crate) fn finish(&mut self, event: Event) {
+        let lines = self.narrator.as_mut().map(|narrator| narrator.lines(&event));
+        self.narrate(lines);
         self.projection.apply(&event, self.clock.now_ms());
         self.flush(true);
-        self.stream(event);
+        let order = self.next_between();
+        let event = self.dated(order, event);
+        self.bus.publish(event);
     }
 
     /// No event follows.
