@@ -135,7 +135,10 @@ impl Driver {
                 redactor.redact_in(&mut verdict.reason);
                 match &mut verdict.decision {
                     Decision::Value(value) => *value = redactor.redact_value(std::mem::take(value)),
-                    Decision::Question { prompt, .. } => redactor.redact_in(prompt),
+                    Decision::Question { prompt, options } => {
+                        redactor.redact_in(prompt);
+                        options.iter_mut().for_each(|option| redactor.redact_in(option));
+                    }
                     _ => {}
                 }
             }

@@ -241,6 +241,8 @@ impl Engine {
         if nowhere().contains(&run_id) {
             return Err(RunError::NotKept { run: run_id });
         }
+        let hidden = |(name, value)| (name, self.config.redactor.redact_value(value));
+        let inputs = inputs.into_iter().map(hidden).collect();
         supplied::check_resume(&self.config.project_root, &run_id, &inputs, changed.as_ref())?;
         let origin = Origin::Resume {
             run_id,

@@ -239,9 +239,11 @@ impl SessionSink for Sink {
     }
 
     async fn ask_permission(&self, question: PermissionQuestion) -> PermissionAnswer {
+        let hidden = |text: &str| self.redactor.redact(text).into_owned();
         let question = PermissionQuestion {
-            detail: self.redactor.redact(&question.detail).into_owned(),
-            ..question
+            key: hidden(&question.key),
+            tool: hidden(&question.tool),
+            detail: hidden(&question.detail),
         };
         let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         let what = format!("{} {}", question.tool, question.detail);

@@ -7,13 +7,16 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use common::{Project, all_events, assert_complete, notices, outputs};
+use common::{Project, all_events, assert_complete, notices, outputs, resume_request};
 use prose_agents::prompt::{STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT};
 use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, PermissionQuestion,
     Redactor, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, failure,
 };
-use prose_model::{Decision, ErrorKind, Event, Failure, PermissionGrant, Usage, Value, Verdict};
+use prose_model::{
+    Ask, Decision, ErrorKind, Event, Failure, PermissionGrant, RunEvent, RunId, RunStatus, Usage, Value,
+    Verdict,
+};
 use prose_runtime::{Attach, Engine, EngineConfig, RunRequest};
 
 const SECRET: &str = "sk-live-0123456789abcdef";
@@ -47,12 +50,12 @@ impl SessionBackend for Leaky {
             s.sink.update(SessionUpdate::Text(piece.to_owned()));
         }
         s.sink.update(SessionUpdate::Tool {
-            name: "bash".to_owned(),
+            name: format!("search for {SECRET}"),
             detail: format!("curl -H {SECRET}"),
         });
         let question = PermissionQuestion {
             key: "bash".to_owned(),
-            tool: "bash".to_owned(),
+            tool: format!("bash for {SECRET},"),
             detail: format!("echo {SECRET}"),
         };
         s.sink.ask_permission(question).await;
@@ -98,8 +101,15 @@ impl Judge for Leaky {
     }
     async fn decide(&self, input: JudgeInput) -> Result<Verdict, Failure> {
         self.prompts.lock().unwrap().push(input.text);
+        let decision = match input.request.ask {
+            Ask::Question => Decision::Question {
+                prompt: format!("{SECRET} or not?"),
+                options: vec![SECRET.to_owned(), "not".to_owned()],
+            },
+            _ => Decision::Yes,
+        };
         Ok(Verdict {
-            decision: Decision::Yes,
+            decision,
             confidence: 1.0,
             reason: format!("because of {SECRET}"),
             usage: Usage::default(),
@@ -129,25 +139,48 @@ catch as err:
 output said = said
 "#;
 
-async fn leak(delivery: Delivery) {
-    let project = Project::new(PROGRAM);
-    let engine = Engine::with(EngineConfig {
+fn engine(project: &Project) -> Engine {
+    Engine::with(EngineConfig {
         redactor: Redactor::new([("OUR_KEY", SECRET)]),
         ..project.config()
-    });
-    let leaky = Arc::new(Leaky {
+    })
+}
+
+fn leaky(delivery: Delivery) -> Arc<Leaky> {
+    Arc::new(Leaky {
         delivery,
         prompts: Mutex::default(),
-    });
-    let backend = Backend {
+    })
+}
+
+fn backend<B: SessionBackend + Judge + 'static>(sessions: &Arc<B>) -> Backend {
+    Backend {
         name: "leaky".to_owned(),
         simulated: false,
-        sessions: leaky.clone(),
-        judge: leaky.clone(),
+        sessions: sessions.clone(),
+        judge: sessions.clone(),
         inputs: None,
         observer: None,
         mock_text: None,
-    };
+    }
+}
+
+#[track_caller]
+fn assert_hidden(project: &Project, run: &RunId, events: &[Arc<RunEvent>]) {
+    for (name, content) in project.files(run) {
+        assert!(!content.contains(SECRET), "{name} holds the key: {content}");
+    }
+    for event in events {
+        let json = serde_json::to_string(event).unwrap();
+        assert!(!json.contains(SECRET), "{json}");
+    }
+}
+
+async fn leak(delivery: Delivery) {
+    let project = Project::new(PROGRAM);
+    let engine = engine(&project);
+    let leaky = leaky(delivery);
+    let backend = backend(&leaky);
     let request = RunRequest {
         bundle: project.bundle(),
         program: "main.prose".to_owned(),
@@ -163,13 +196,7 @@ async fn leak(delivery: Delivery) {
     assert_eq!(outputs(&result)["failed"], "401 for [redacted OUR_KEY]");
     assert_complete(&events);
 
-    for (name, content) in project.files(&result.run_id) {
-        assert!(!content.contains(SECRET), "{name} holds the key: {content}");
-    }
-    for event in &events {
-        let json = serde_json::to_string(event).unwrap();
-        assert!(!json.contains(SECRET), "{json}");
-    }
+    assert_hidden(&project, &result.run_id, &events);
     for prompt in leaky.prompts.lock().unwrap().iter() {
         assert!(!prompt.contains(SECRET), "{prompt}");
     }
@@ -215,9 +242,9 @@ async fn leak(delivery: Delivery) {
             "2 bash: echo [redacted OUR_KEY]"
         ]
     );
-    assert!(
-        notices(&events)[0].starts_with("refused: bash echo [redacted OUR_KEY] (there is nobody to ask;")
-    );
+    assert!(notices(&events)[0].starts_with(
+        "refused: bash for [redacted OUR_KEY], echo [redacted OUR_KEY] (there is nobody to ask;"
+    ));
 }
 
 #[tokio::test]
@@ -228,4 +255,124 @@ async fn a_plain_session_leaks_nothing() {
 #[tokio::test]
 async fn a_session_that_writes_files_leaks_nothing() {
     leak(Delivery::Files).await;
+}
+
+#[tokio::test]
+async fn what_a_resumed_run_is_given_and_what_a_person_may_choose_leak_nothing() {
+    let project =
+        Project::new("input pick: **which of them**\ninput why: \"Why?\"\noutput said = \"{pick} {why}\"\n");
+    let engine = engine(&project);
+    let leaky = leaky(Delivery::Plain);
+    let mut handle = project
+        .start_with(&engine, backend(&leaky), Attach::default())
+        .await;
+    let events = all_events(&mut handle).await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(result.status, RunStatus::Waiting);
+    assert_eq!(result.waiting[0].prompt, "[redacted OUR_KEY] or not?");
+    assert_eq!(result.waiting[0].options, ["[redacted OUR_KEY]", "not"]);
+    assert_hidden(&project, &result.run_id, &events);
+
+    let mut request = resume_request(&result.run_id);
+    request.backend = Some(backend(&leaky));
+    request.inputs = ["pick", "why"]
+        .map(|name| (name.to_owned(), Value::text(SECRET)))
+        .into();
+    let mut handle = engine.resume(request).await.unwrap();
+    let events = all_events(&mut handle).await;
+    let result = handle.join().await.unwrap();
+    assert_eq!(outputs(&result)["said"], "[redacted OUR_KEY] [redacted OUR_KEY]");
+    assert_hidden(&project, &result.run_id, &events);
+}
+
+/// Leaves a link to a file of the user in the place of a file of its own.
+#[cfg(unix)]
+struct Linking {
+    /// The name in the staging folder that is a link.
+    name: &'static str,
+    target: std::path::PathBuf,
+}
+
+#[cfg(unix)]
+#[async_trait]
+impl SessionBackend for Linking {
+    fn name(&self) -> &str {
+        "linking"
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            delivery: Delivery::Files,
+            reattach: false,
+            skills: false,
+            virtual_time: false,
+        }
+    }
+    async fn spawn(&self, s: SessionSpawn) -> Result<SessionReply, Failure> {
+        for name in [STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT] {
+            let path = s.staging.join(name);
+            if name == self.name {
+                std::os::unix::fs::symlink(&self.target, path).unwrap();
+            } else {
+                std::fs::write(path, "my own").unwrap();
+            }
+        }
+        Ok(SessionReply {
+            body: ReplyBody::Staged,
+            memory: Some(MemoryUpdate::Staged),
+            ..SessionReply::text("")
+        })
+    }
+}
+
+#[cfg(unix)]
+#[async_trait]
+impl Judge for Linking {
+    fn name(&self) -> &str {
+        "linking"
+    }
+    async fn decide(&self, _: JudgeInput) -> Result<Verdict, Failure> {
+        Err(failure(ErrorKind::Judge, "nothing to decide"))
+    }
+    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
+        Err(failure(ErrorKind::Judge, "nothing to decode"))
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_that_a_session_leaves_is_neither_read_nor_written_through() {
+    let program = "agent keeper:\n  persist: true\noutput said = session: keeper\n  prompt: \"Say it\"\n";
+    for name in [STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT] {
+        let project = Project::new(program);
+        let target = project.root().join(".prose/.env");
+        let kept = format!("OUR_KEY={SECRET}\nNOTE=of the user\n");
+        std::fs::write(&target, &kept).unwrap();
+        let linking = Arc::new(Linking {
+            name,
+            target: target.clone(),
+        });
+        let mut handle = project
+            .start_with(&engine(&project), backend(&linking), Attach::default())
+            .await;
+        let events = all_events(&mut handle).await;
+        let result = handle.join().await.unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), kept);
+        if name == STAGED_BINDING {
+            let message = &result.error.as_ref().unwrap().message;
+            assert!(
+                message.ends_with("it is a link; a session has to write the text itself"),
+                "{message}"
+            );
+        } else {
+            assert_eq!(outputs(&result)["said"], "my own");
+            let said = notices(&events);
+            assert!(
+                said[0].starts_with("what an agent wants to remember was not taken: can't read "),
+                "{said:?}"
+            );
+        }
+        for (name, content) in project.files(&result.run_id) {
+            assert!(!content.contains("of the user"), "{name} holds the file");
+        }
+    }
 }
