@@ -11,22 +11,22 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender};
 
 use indexmap::IndexMap;
-use prose_agents::{Backend, CancelToken, Capabilities, Redactor, SessionUpdate, failure};
+use prose_agents::{Backend, CancelToken, Capabilities, Redactor, SessionUpdate};
 use prose_model::{
-    CancelWhat, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Failure, Issued, Name, Outcome,
-    ProcessId, RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
+    CancelWhat, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome, ProcessId,
+    RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
 };
 use prose_state::{MemoryRoots, Run, snippet};
 use prose_vm::{Completion, Machine, StepState};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::budget::Budget;
 use crate::content::StoreContent;
 use crate::log::{self, Log};
 use crate::open::OpenEffects;
-use crate::perform::{Msg, TaskResult};
+use crate::perform::{self, Msg, TaskResult};
 use crate::publish::Publisher;
 use crate::questions::Questions;
 use crate::queue::SessionQueue;
@@ -384,13 +384,13 @@ impl Driver {
                 ack,
             } => {
                 let result = self.session_started(&id, handle, model);
-                acknowledge(ack, &result);
+                perform::acknowledge(ack, &result);
                 result?;
             }
             Msg::Child { id, process, ack } => {
                 let lease = self.run.lease;
                 let result = self.log.append_durable(RecordBody::Child { id, lease, process });
-                acknowledge(ack, &result);
+                perform::acknowledge(ack, &result);
                 result?;
             }
             Msg::Update { id, update } => {
@@ -756,17 +756,6 @@ impl Driver {
             task.abort.abort();
         }
     }
-}
-
-/// Tells a session whether its record is on disk: without it the session must not go on, since a resumed run would know
-/// nothing of it.
-fn acknowledge(ack: oneshot::Sender<Result<(), Failure>>, result: &Result<(), RunError>) {
-    let told = match result {
-        Ok(()) => Ok(()),
-        Err(error) => Err(failure(ErrorKind::Backend, error.to_string())),
-    };
-    // A session that is dropped meanwhile does not wait.
-    let _ = ack.send(told);
 }
 
 /// What an outcome cost.

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::request::PermissionProvider;
+use crate::request::{PermissionProvider, RunError};
 use crate::timer::Timer;
 
 /// Everything that the driver hears.
@@ -151,6 +151,17 @@ impl Drop for DoneGuard {
             self.send(TaskResult::Lost);
         }
     }
+}
+
+/// Tells a session whether its record is on disk: without it the session must not go on, since a resumed run would know
+/// nothing of it.
+pub(crate) fn acknowledge(ack: oneshot::Sender<Result<(), Failure>>, result: &Result<(), RunError>) {
+    let told = match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(failure(ErrorKind::Backend, error.to_string())),
+    };
+    // A session that is dropped meanwhile does not wait.
+    let _ = ack.send(told);
 }
 
 /// A session's way to the driver.
@@ -524,4 +535,26 @@ pub(crate) async fn input(
 pub(crate) async fn sleep(time: Duration, timer: Arc<dyn Timer>) -> TaskResult {
     timer.sleep(time).await;
     TaskResult::outcome(Outcome::Slept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_hears_whether_its_record_was_written() {
+        for (result, expected) in [
+            (Ok(()), Ok(())),
+            (
+                Err(RunError::Engine("the disk is full".to_owned())),
+                Err((ErrorKind::Backend, true)),
+            ),
+        ] {
+            let (ack, mut told) = oneshot::channel();
+            acknowledge(ack, &result);
+            let told = told.try_recv().unwrap();
+            let told = told.map_err(|failure| (failure.kind, failure.message.contains("the disk is full")));
+            assert_eq!(told, expected);
+        }
+    }
 }

@@ -292,3 +292,39 @@ fn reference(value: &Value) -> Option<&Digest> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prose_model::RunStatus;
+    use prose_state::{NewRun, RandomIds, Run, SystemClock};
+
+    use super::*;
+    use crate::timer::SystemTimer;
+
+    #[test]
+    fn the_end_of_a_run_leaves_nothing_to_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("main.prose");
+        std::fs::write(&path, "session \"x\"\n").unwrap();
+        let new = NewRun {
+            program: "main.prose".to_owned(),
+            bundle: prose_project::load(&path, dir.path()).unwrap().bundle.unwrap(),
+            inputs: IndexMap::new(),
+            options: Default::default(),
+            engine: String::new(),
+        };
+        let clock = Arc::new(SystemClock);
+        let run = Run::create(dir.path(), new, clock.clone(), &RandomIds).unwrap();
+        let bus = Bus::default();
+        let mut publisher = Publisher::new(bus, &run, clock, Arc::new(SystemTimer::default()));
+        publisher.finish(Event::RunFinished {
+            status: RunStatus::Completed,
+            outputs: IndexMap::new(),
+            error: None,
+            usage: Default::default(),
+        });
+        assert_eq!(publisher.flush_due(), None);
+        let state = std::fs::read_to_string(run.dir.path().join("state.md")).unwrap();
+        assert!(state.contains("completed"), "{state}");
+    }
+}

@@ -17,7 +17,7 @@ use prose_model::{
     Ask, Decision, ErrorKind, Event, Failure, PermissionGrant, RunEvent, RunId, RunStatus, Usage, Value,
     Verdict,
 };
-use prose_runtime::{Attach, Engine, EngineConfig, RunRequest};
+use prose_runtime::{Attach, Engine, EngineConfig, RunRequest, WaitingInput};
 
 const SECRET: &str = "sk-live-0123456789abcdef";
 
@@ -257,31 +257,40 @@ async fn a_session_that_writes_files_leaks_nothing() {
     leak(Delivery::Files).await;
 }
 
-#[tokio::test]
-async fn what_a_resumed_run_is_given_and_what_a_person_may_choose_leak_nothing() {
-    let project =
-        Project::new("input pick: **which of them**\ninput why: \"Why?\"\noutput said = \"{pick} {why}\"\n");
-    let engine = engine(&project);
-    let leaky = leaky(Delivery::Plain);
+/// Runs a program until it waits for its one input.
+async fn wait(project: &Project, engine: &Engine, leaky: &Arc<Leaky>) -> WaitingInput {
     let mut handle = project
-        .start_with(&engine, backend(&leaky), Attach::default())
+        .start_with(engine, backend(leaky), Attach::default())
         .await;
     let events = all_events(&mut handle).await;
-    let result = handle.join().await.unwrap();
+    let mut result = handle.join().await.unwrap();
     assert_eq!(result.status, RunStatus::Waiting);
-    assert_eq!(result.waiting[0].prompt, "[redacted OUR_KEY] or not?");
-    assert_eq!(result.waiting[0].options, ["[redacted OUR_KEY]", "not"]);
-    assert_hidden(&project, &result.run_id, &events);
+    assert_hidden(project, &result.run_id, &events);
+    result.waiting.remove(0)
+}
 
-    let mut request = resume_request(&result.run_id);
+#[tokio::test]
+async fn what_a_person_may_choose_leaks_nothing() {
+    let project = Project::new("input pick: **which of them**\noutput said = pick\n");
+    let waiting = wait(&project, &engine(&project), &leaky(Delivery::Plain)).await;
+    assert_eq!(waiting.prompt, "[redacted OUR_KEY] or not?");
+    assert_eq!(waiting.options, ["[redacted OUR_KEY]", "not"]);
+}
+
+#[tokio::test]
+async fn what_a_resumed_run_is_given_leaks_nothing() {
+    let project = Project::new("input why: \"Why?\"\noutput said = why\n");
+    let (engine, leaky) = (engine(&project), leaky(Delivery::Plain));
+    wait(&project, &engine, &leaky).await;
+    let runs = std::fs::read_dir(project.root().join(".prose/runs")).unwrap();
+    let name = runs.map(|run| run.unwrap().file_name()).next().unwrap();
+    let mut request = resume_request(&RunId::from(name.to_str().unwrap()));
     request.backend = Some(backend(&leaky));
-    request.inputs = ["pick", "why"]
-        .map(|name| (name.to_owned(), Value::text(SECRET)))
-        .into();
+    request.inputs = [("why".to_owned(), Value::text(SECRET))].into();
     let mut handle = engine.resume(request).await.unwrap();
     let events = all_events(&mut handle).await;
     let result = handle.join().await.unwrap();
-    assert_eq!(outputs(&result)["said"], "[redacted OUR_KEY] [redacted OUR_KEY]");
+    assert_eq!(outputs(&result)["said"], "[redacted OUR_KEY]");
     assert_hidden(&project, &result.run_id, &events);
 }
 

@@ -20,9 +20,9 @@ use prose_agents::{
 use prose_model::{Decision, EffectId, ErrorKind, Event, Failure, RunStatus, Usage, Value, Verdict};
 use prose_runtime::{
     AnswerError, Attach, Engine, EngineConfig, InputMode, Limits, PermissionProvider, RunError, RunHandle,
-    StreamItem, WaitingInput,
+    StreamItem, SystemTimer, Timer, Wait, WaitingInput,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use scripted::Scripted;
 
@@ -189,33 +189,69 @@ async fn signals_cancel_and_stop() {
     }
 }
 
+const IDLE: Duration = Duration::from_secs(1);
+
+/// A silence is over when the test says so; other waits take their time.
+struct Silences {
+    system: SystemTimer,
+    /// One for each silence that may pass.
+    passing: Arc<Semaphore>,
+    /// Told when one has passed.
+    passed: Arc<Notify>,
+}
+
+impl Timer for Silences {
+    fn now(&self) -> Duration {
+        self.system.now()
+    }
+    fn sleep(&self, time: Duration) -> Wait {
+        if time != IDLE {
+            return self.system.sleep(time);
+        }
+        let (passing, passed) = (self.passing.clone(), self.passed.clone());
+        Box::pin(async move {
+            passing.acquire_owned().await.unwrap().forget();
+            passed.notify_one();
+        })
+    }
+}
+
 #[tokio::test]
 async fn a_silent_session_times_out_and_one_that_asks_does_not() {
-    struct Slow;
+    struct Slow(Arc<Silences>);
     #[async_trait]
     impl PermissionProvider for Slow {
         async fn ask(&self, _: &EffectId, question: PermissionQuestion) -> PermissionAnswer {
-            // Longer than the limit, so that only the open question can keep the session alive.
-            tokio::time::sleep(Duration::from_secs(3)).await;
             assert_eq!(question.detail, "rm -r build");
+            // Only the open question keeps the session alive.
+            self.0.passing.add_permits(1);
+            self.0.passed.notified().await;
             PermissionAnswer::Allow
         }
     }
     let project = Project::new("output a = session \"ask\"\noutput b = session \"deaf\"\n");
-    let limits = Limits {
-        // Far more than a busy machine needs to begin a session.
-        idle_timeout: Some(Duration::from_secs(1)),
-        cancel_grace: Duration::from_millis(10),
-        ..Limits::default()
-    };
+    let silences = Arc::new(Silences {
+        system: SystemTimer::default(),
+        passing: Arc::new(Semaphore::new(0)),
+        passed: Arc::default(),
+    });
+    let engine = Engine::with(EngineConfig {
+        limits: Limits {
+            idle_timeout: Some(IDLE),
+            cancel_grace: Duration::from_millis(10),
+            ..Limits::default()
+        },
+        timer: silences.clone(),
+        ..project.config()
+    });
     let scripted = Scripted::new(Delivery::Plain);
     let attach = Attach {
-        permissions: Some(Arc::new(Slow)),
+        permissions: Some(Arc::new(Slow(silences.clone()))),
         ..Attach::default()
     };
-    let handle = project
-        .start_with(&engine(&project, limits), scripted.backend(), attach)
-        .await;
+    let handle = project.start_with(&engine, scripted.backend(), attach).await;
+    scripted.hanging.notified().await;
+    silences.passing.add_permits(1);
     let result = handle.join().await.unwrap();
     assert_eq!(outputs(&result)["a"], "Allow");
     let error = result.error.unwrap();
