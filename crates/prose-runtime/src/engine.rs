@@ -15,7 +15,7 @@ use prose_model::{
 };
 use prose_state::{
     Clock, MemoryRoots, NewRun, RandomIds, Recovered, Run, RunDir, RunIds, SystemClock, format_millis,
-    read_journal, read_run,
+    no_header, read_journal, read_run,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -161,10 +161,7 @@ impl Engine {
         let records = read_journal(&dir.journal())?.records;
         match records.into_iter().next().map(|record| record.body) {
             Some(RecordBody::Header(header)) => Ok(*header),
-            _ => Err(prose_state::StateError::NoHeader {
-                path: dir.path().to_owned(),
-            }
-            .into()),
+            _ => Err(no_header(&dir).into()),
         }
     }
 

@@ -61,6 +61,12 @@ pub enum StateError {
         /// The run directory.
         path: PathBuf,
     },
+    /// The journal is gone or empty, but other files show that the run went on: what it knew can't be had again.
+    #[error("the journal of run {} is lost, so that the run can't be resumed; what its sessions wrote is in {}", path.display(), path.join("bindings").display())]
+    JournalLost {
+        /// The run directory.
+        path: PathBuf,
+    },
     /// A record that is not the last one can't be trusted.
     #[error("{}: line {line}, at byte {offset}: {damage}", path.display())]
     JournalDamaged {

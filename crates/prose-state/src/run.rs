@@ -259,15 +259,11 @@ impl Run {
         let lock = dir.lock()?;
         let path = dir.journal();
         if !path.exists() {
-            return Err(StateError::NoHeader {
-                path: dir.path().to_owned(),
-            });
+            return Err(no_header(&dir));
         }
         let (journal, content) = Journal::open(&path, clock)?;
         let Some(RecordBody::Header(header)) = content.records.first().map(|record| &record.body) else {
-            return Err(StateError::NoHeader {
-                path: dir.path().to_owned(),
-            });
+            return Err(no_header(&dir));
         };
         let header = (**header).clone();
         let values = ValueStore::open(&dir.values())?;
@@ -419,14 +415,9 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         Ok(_) | Err(_) => {
             summary.state = match owner {
                 Some(pid) => RunState::Running { pid },
-                None => {
-                    let error = StateError::NoHeader {
-                        path: dir.path().to_owned(),
-                    };
-                    RunState::Unreadable {
-                        reason: error.to_string(),
-                    }
-                }
+                None => RunState::Unreadable {
+                    reason: no_header(dir).to_string(),
+                },
             };
             return summary;
         }
@@ -440,6 +431,19 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         },
     };
     summary
+}
+
+/// Why a run has no header: it stopped before it could be written, or it had one and its journal is lost, which the files
+/// show that are written later.
+pub fn no_header(dir: &RunDir) -> StateError {
+    let path = dir.path().to_owned();
+    let bindings = path.join("bindings");
+    let is_bound = std::fs::read_dir(&bindings).is_ok_and(|mut entries| entries.next().is_some());
+    if is_bound || path.join("state.md").exists() {
+        StateError::JournalLost { path }
+    } else {
+        StateError::NoHeader { path }
+    }
 }
 
 /// Counts what the records tell.

@@ -136,9 +136,26 @@ fn what_never_started_or_was_changed_is_not_resumed() {
     ));
     fs::remove_file(dir.journal()).unwrap();
     assert!(matches!(
-        Run::open(dir, clock()),
+        Run::open(dir.clone(), clock()),
         Err(StateError::NoHeader { .. })
     ));
+    // What a session wrote shows that there was one.
+    let bindings = dir.path().join("bindings");
+    fs::create_dir_all(&bindings).unwrap();
+    fs::write(bindings.join("x.md"), "# x\n").unwrap();
+    for empty in [false, true] {
+        if empty {
+            fs::write(dir.journal(), "").unwrap();
+        }
+        assert!(matches!(
+            Run::open(dir.clone(), clock()),
+            Err(StateError::JournalLost { .. })
+        ));
+        let RunState::Unreadable { reason } = run_summary(&dir).state else {
+            panic!("readable")
+        };
+        assert!(reason.contains("what its sessions wrote is in"), "{reason}");
+    }
     assert!(matches!(
         RunDir::at(&root.path().join("none")),
         Err(StateError::NoRun { .. })
