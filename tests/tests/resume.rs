@@ -442,3 +442,67 @@ fn a_session_that_is_asked_again_counts_once() {
     let runs = prose(dir.path(), &["runs"]);
     assert!(runs.stdout.contains("1/1"), "{runs:?}");
 }
+
+fn outcomes(dir: &Path, id: &str) -> usize {
+    let records = records(&only_run(dir));
+    let own = |record: &&Value| record["t"] == "outcome" && record["id"] == id;
+    records.iter().filter(own).count()
+}
+
+#[test]
+fn what_failed_for_a_reason_that_passes_is_tried_again() {
+    let dir = workspace(&[
+        (
+            "main.prose",
+            "let a = session \"one\"\noutput b = session \"two {a}\"\n",
+        ),
+        (
+            "main.mock.toml",
+            "[[session]]\nprompt = \"two\"\nfail = \"timeout\"\n",
+        ),
+        (
+            "up.mock.toml",
+            "[[session]]\nprompt = \"two\"\nreply = \"done\"\n",
+        ),
+    ]);
+    let failed = prose(dir.path(), &["run", "main.prose", "--backend", "simulate", "-q"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stderr.contains("--retry-failed"), "{failed:?}");
+    let over = prose(dir.path(), &["resume", "last", "--mock", "up.mock.toml", "-q"]);
+    assert_eq!(over.code, 1, "{over:?}");
+    let retry = ["resume", "last", "--retry-failed", "--mock", "up.mock.toml"];
+    let again = prose(dir.path(), &retry);
+    assert_eq!((again.code, again.stdout.as_str()), (0, "done\n"), "{again:?}");
+    assert!(again.stderr.contains("1 count and 1 don't"), "{again:?}");
+    assert_eq!(
+        (outcomes(dir.path(), "main/0"), outcomes(dir.path(), "main/1")),
+        (1, 2)
+    );
+    // The journal can be read as before.
+    let shown = prose(dir.path(), &["resume", "last", "-q"]);
+    assert_eq!((shown.code, shown.stdout.as_str()), (0, "done\n"), "{shown:?}");
+
+    let dir = workspace(&[("main.prose", "throw \"oh\"\n")]);
+    prose(dir.path(), &["run", "main.prose", "--backend", "simulate", "-q"]);
+    let nothing = prose(dir.path(), &["resume", "last", "--retry-failed"]);
+    assert_eq!(nothing.code, 2, "{nothing:?}");
+    assert!(nothing.stderr.contains("nothing to try again"), "{nothing:?}");
+}
+
+#[test]
+fn how_often_a_session_may_be_tried_is_no_part_of_what_it_is_asked() {
+    let dir = workspace(&[("main.prose", "let a = session \"one\"\nthrow \"oh\"\n")]);
+    prose(dir.path(), &["run", "main.prose", "--backend", "simulate", "-q"]);
+    std::fs::write(
+        dir.path().join("main.prose"),
+        "let a = session \"one\"\n  retry: 2\noutput b = a\n",
+    )
+    .unwrap();
+    let mended = prose(dir.path(), &["resume", "last", "--accept-changes"]);
+    assert_eq!(mended.code, 0, "{mended:?}");
+    assert!(
+        mended.stderr.contains("all answers so far count (1)"),
+        "{mended:?}"
+    );
+    assert_eq!(outcomes(dir.path(), "main/0"), 1);
+}

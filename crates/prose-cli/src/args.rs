@@ -82,6 +82,9 @@ pub struct ResumeArgs {
     /// Go on with the program as it is now, although it has changed since the run was started
     #[arg(long)]
     pub accept_changes: bool,
+    /// Try again what failed for a reason that passes: the backend, time, the budget; also in a run that failed of it
+    #[arg(long)]
+    pub retry_failed: bool,
     /// The program as it is now, where the file has another name than when the run was started
     #[arg(long, value_name = "FILE", requires = "accept_changes")]
     pub program: Option<PathBuf>,

@@ -99,6 +99,9 @@ pub enum RecordBody {
         bundle: Digest,
         /// Digest of its bytes, under which it is among the run's values.
         bundle_bytes: Digest,
+        /// Whether what failed so far for a reason that passes (backend, time, budget) is asked again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        retry_failed: bool,
     },
     /// What an effect cost that ended without an outcome: cancelled on its way, or stopped at the end of the budget.
     Spent {

@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::budget::Budget;
+use crate::computing::Computing;
 use crate::content::StoreContent;
 use crate::log::{self, Log};
 use crate::open::OpenEffects;
@@ -47,7 +48,7 @@ pub(crate) struct Driver {
     pub(crate) publisher: Publisher,
     pub(crate) rx: Receiver<Msg>,
     /// Messages that came while a simulated task was awaited.
-    deferred: VecDeque<Msg>,
+    pub(crate) deferred: VecDeque<Msg>,
 
     /// What the machine waits for, in issue order.
     pub(crate) open: OpenEffects,
@@ -87,7 +88,7 @@ pub(crate) struct Driver {
     pub(crate) replaying: bool,
     pub(crate) asking: bool,
     pub(crate) cancelled: bool,
-    stop: bool,
+    pub(crate) stop: bool,
 }
 
 /// Fixed for the run.
@@ -199,6 +200,7 @@ impl Driver {
     pub(crate) fn drive(&mut self) -> Result<Exit, RunError> {
         // The record that a test stops at may be one that creating or replaying the run wrote.
         self.log.check()?;
+        self.publisher.flush(false);
         self.settle()?;
         self.start_queued()?;
         loop {
@@ -349,7 +351,11 @@ impl Driver {
 
     /// Steps the machine until it waits, publishes what happened and begins what it asks.
     pub(crate) fn settle(&mut self) -> Result<(), RunError> {
+        let mut computing = Computing::default();
         loop {
+            if self.lets_go() {
+                return Ok(());
+            }
             let step = self.machine.step();
             // IMPORTANT: before the events: who reads of a question there may answer at once.
             for issued in &step.effects {
@@ -364,10 +370,12 @@ impl Driver {
                 self.issue(issued)?;
             }
             match step.state {
-                StepState::Running => {}
-                StepState::Waiting => return Ok(()),
-                StepState::Done(completion) => {
-                    self.completion = Some(completion);
+                StepState::Running => self.goes_on(&mut computing),
+                StepState::Waiting | StepState::Done(_) => {
+                    self.rests(computing);
+                    if let StepState::Done(completion) = step.state {
+                        self.completion = Some(completion);
+                    }
                     return Ok(());
                 }
             }

@@ -240,7 +240,8 @@ impl Engine {
         }
         let hidden = |(name, value)| (name, self.config.redactor.redact_value(value));
         let inputs = inputs.into_iter().map(hidden).collect();
-        supplied::check_resume(&self.config.project_root, &run_id, &inputs, changed.as_ref())?;
+        let root = &self.config.project_root;
+        supplied::check_resume(root, &run_id, &inputs, changed.as_ref(), overrides.retry_failed)?;
         let origin = Origin::Resume {
             run_id,
             inputs,
@@ -343,7 +344,7 @@ fn run_thread(
             overrides,
             backend,
         } => {
-            let (run, recovered) = open(config, &run_id, changed)?;
+            let (run, recovered) = open(config, &run_id, changed, overrides.retry_failed)?;
             let ended = is_over(recovered.ended);
             let backend = match backend {
                 Some(backend) => *backend,
@@ -485,37 +486,47 @@ fn open(
     config: &EngineConfig,
     run_id: &RunId,
     accepted: Option<Arc<Bundle>>,
+    retry_failed: bool,
 ) -> Result<(Run, Recovered), RunError> {
     let dir = RunDir::find(&config.project_root, run_id)?;
     let (mut run, mut recovered) = Run::open_or(dir, config.clock.clone(), accepted.as_ref())?;
-    // A failed run goes on when its program was mended.
+    // A failed run goes on when its program was mended, or what failed is tried again.
     let over = match recovered.ended {
-        Some(RunStatus::Failed) => accepted.is_none(),
+        Some(RunStatus::Failed) => accepted.is_none() && !retry_failed,
         ended => is_over(ended),
     };
     if over {
         return Ok((run, recovered));
     }
-    match accepted {
-        Some(bundle) if bundle.digest != run.bundle.digest => {
-            run.change_program(bundle)?;
-            recovered.changed = recovered.records.len();
-            recovered.ended = None;
-            Ok((run, recovered))
+    if accepted.is_none() {
+        let Changes { files, diff } = changes(&config.project_root, &run.bundle);
+        if !files.is_empty() {
+            give_back(&run, recovered.ended)?;
+            return Err(RunError::ProgramChanged {
+                run: run_id.clone(),
+                files,
+                diff,
+            });
         }
-        Some(_) => Ok((run, recovered)),
-        None => match changes(&config.project_root, &run.bundle) {
-            changes if changes.files.is_empty() => Ok((run, recovered)),
-            Changes { files, diff } => {
-                give_back(&run, recovered.ended)?;
-                Err(RunError::ProgramChanged {
-                    run: run_id.clone(),
-                    files,
-                    diff,
-                })
-            }
-        },
     }
+    if retry_failed && !recovered.records.iter().any(failed_in_passing) {
+        give_back(&run, recovered.ended)?;
+        return Err(RunError::NothingToRetry { run: run_id.clone() });
+    }
+    let bundle = accepted.unwrap_or_else(|| run.bundle.clone());
+    if retry_failed || bundle.digest != run.bundle.digest {
+        run.change_program(bundle, retry_failed)?;
+        // The record of the change is one of those that say what counts of the others.
+        recovered.records = read_journal(&run.dir.journal())?.records;
+        recovered.changed = recovered.records.len();
+        recovered.ended = None;
+    }
+    Ok((run, recovered))
+}
+
+/// Whether a record is a failure that a retry may mend.
+fn failed_in_passing(record: &prose_model::JournalRecord) -> bool {
+    matches!(&record.body, RecordBody::Outcome { outcome, .. } if crate::kept::passes(outcome))
 }
 
 fn open_backend(config: &EngineConfig, run: &Run, ended: Option<RunStatus>) -> Result<Backend, RunError> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use prose_model::{
-    Bundle, CancelWhat, Digest, Effect, EffectId, Issued, JournalRecord, Outcome, RecordBody, Value,
+    Bundle, CancelWhat, Digest, Effect, EffectId, ErrorKind, Issued, JournalRecord, Outcome, RecordBody,
+    Value,
 };
 use prose_vm::{Machine, StepState};
 
@@ -25,7 +26,11 @@ pub(crate) fn kept<'a>(
     if before.is_empty() {
         return Cow::Borrowed(after);
     }
-    let mut keeping = Keeping::new(Machine::start(bundle.clone(), inputs.clone()), before);
+    let mut keeping = Keeping::new(
+        Machine::start(bundle.clone(), inputs.clone()),
+        before,
+        retried(before),
+    );
     keeping.settle();
     for record in before {
         let RecordBody::Cancel { what } = &record.body else {
@@ -45,6 +50,31 @@ pub(crate) fn kept<'a>(
     Cow::Owned(keeping.kept)
 }
 
+/// How many of the records are from before it was last asked that what failed for a reason that passes be tried again.
+fn retried(records: &[JournalRecord]) -> usize {
+    let last = records.iter().rposition(|record| {
+        matches!(
+            &record.body,
+            RecordBody::Program {
+                retry_failed: true,
+                ..
+            }
+        )
+    });
+    last.map_or(0, |at| at + 1)
+}
+
+/// Whether an outcome is a failure that may not come again: it says nothing about what was asked.
+pub(crate) fn passes(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(failure) => matches!(
+            failure.kind,
+            ErrorKind::Backend | ErrorKind::Timeout | ErrorKind::Budget
+        ),
+        _ => false,
+    }
+}
+
 /// A question: its place and what is asked.
 type Question = (EffectId, Digest);
 
@@ -61,7 +91,7 @@ struct Keeping<'a> {
 }
 
 impl<'a> Keeping<'a> {
-    fn new(machine: Machine, records: &'a [JournalRecord]) -> Keeping<'a> {
+    fn new(machine: Machine, records: &'a [JournalRecord], retried: usize) -> Keeping<'a> {
         let mut keeping = Keeping {
             machine,
             asked: HashMap::new(),
@@ -73,7 +103,7 @@ impl<'a> Keeping<'a> {
         };
         // A place may have asked several questions, when the program was changed before.
         let mut latest: HashMap<&EffectId, &Digest> = HashMap::new();
-        for record in records {
+        for (at, record) in records.iter().enumerate() {
             let id = match &record.body {
                 RecordBody::Issued { id, hash, .. } => {
                     latest.insert(id, hash);
@@ -95,12 +125,19 @@ impl<'a> Keeping<'a> {
                 | RecordBody::End { .. } => continue,
             };
             if let Some(hash) = latest.get(id) {
+                let question = (id.clone(), (*hash).clone());
+                if at < retried
+                    && let RecordBody::Outcome { outcome, .. } = &record.body
+                    && passes(outcome)
+                {
+                    // The session that failed must not be found again either.
+                    if let Some(records) = keeping.asked.get_mut(&question) {
+                        records.retain(|record| !matches!(record.body, RecordBody::Started { .. }));
+                    }
+                    continue;
+                }
                 keeping.by_number.insert(record.seq, record);
-                keeping
-                    .asked
-                    .entry((id.clone(), (*hash).clone()))
-                    .or_default()
-                    .push(record);
+                keeping.asked.entry(question).or_default().push(record);
             }
         }
         keeping
@@ -120,7 +157,13 @@ impl<'a> Keeping<'a> {
     }
 
     fn opened(&mut self, issued: &Issued) {
-        let question = (issued.id.clone(), log::hash(&issued.effect));
+        let mut question = (issued.id.clone(), log::hash(&issued.effect));
+        if !self.asked.contains_key(&question) {
+            let older = (issued.id.clone(), log::older_hash(&issued.effect));
+            if self.asked.contains_key(&older) {
+                question = older;
+            }
+        }
         self.issued.insert(issued.id.clone());
         self.open.insert(question.0.clone(), question.1.clone());
         if let Effect::CancelScope(request) = &issued.effect {

@@ -17,6 +17,7 @@ mod bus;
 mod catch_up;
 mod changes;
 mod commit;
+mod computing;
 mod content;
 mod dispatch;
 mod driver;

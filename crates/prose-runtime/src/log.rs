@@ -70,6 +70,21 @@ pub(crate) fn kind(effect: &Effect) -> &'static str {
 
 /// Digest of what is asked: an outcome counts only for the same question.
 pub(crate) fn hash(effect: &Effect) -> Digest {
+    digest(effect, true)
+}
+
+/// Whether that is the digest of what is asked. In older journals it holds how often a session may be tried, too.
+pub(crate) fn asks(effect: &Effect, recorded: &Digest) -> bool {
+    hash(effect) == *recorded || digest(effect, false) == *recorded
+}
+
+/// The same, as older journals have it.
+pub(crate) fn older_hash(effect: &Effect) -> Digest {
+    digest(effect, false)
+}
+
+/// How often a session may be tried is no part of the question; `once` leaves it out.
+fn digest(effect: &Effect, once: bool) -> Digest {
     // Where its statement stands in the file is no part of the question: an edit above it changes nothing.
     let placeless = match effect {
         Effect::Session(request) => {
@@ -79,6 +94,9 @@ pub(crate) fn hash(effect: &Effect) -> Digest {
                 start: 0,
                 end: 0,
             };
+            if once {
+                request.max_attempts = 1;
+            }
             Some(Effect::Session(Arc::new(request)))
         }
         _ => None,

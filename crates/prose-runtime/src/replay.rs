@@ -97,7 +97,12 @@ impl Driver {
                 _ => None,
             })
             .collect();
+        let accepted = changed > 0 && changed == records.len();
+        let before = records;
         let records = kept(&self.run.bundle, &self.run.header.inputs, records, changed);
+        if accepted {
+            self.tell_kept(before, &records);
+        }
         for record in records.iter() {
             self.publisher.replay_at(&record.ts);
             match &record.body {
@@ -167,6 +172,28 @@ impl Driver {
         Ok(())
     }
 
+    /// Says what a program that was just accepted keeps of the answers, before anything is asked anew.
+    fn tell_kept(&mut self, before: &[JournalRecord], kept: &[JournalRecord]) {
+        let answers = |records: &[JournalRecord]| {
+            let counted = |record: &&JournalRecord| match &record.body {
+                RecordBody::Outcome { outcome, .. } => {
+                    !matches!(outcome, Outcome::Slept | Outcome::Cancelled)
+                }
+                _ => false,
+            };
+            records.iter().filter(counted).count()
+        };
+        let (all, still) = (answers(before), answers(kept));
+        let message = match all - still.min(all) {
+            0 if all == 0 => return,
+            0 => format!("all answers so far count ({all})"),
+            lost => format!(
+                "of the answers so far {still} count and {lost} don't: what those were about is asked anew, where the program still asks it"
+            ),
+        };
+        self.publisher.notice("info", message);
+    }
+
     /// The machine issued an effect while replaying.
     pub(crate) fn register(&mut self, issued: &Issued) {
         match &issued.effect {
@@ -209,7 +236,7 @@ impl Driver {
     ) -> Result<(), RunError> {
         // One that was cancelled or answered in the meantime is not open any more; its hash no longer matters.
         if let Some(issued) = self.open.get(id)
-            && log::hash(&issued.effect) != *hash
+            && !log::asks(&issued.effect, hash)
         {
             return Err(self.diverged(format!(
                 "the effect {id} asks for something else than the journal says"

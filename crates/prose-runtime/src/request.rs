@@ -67,6 +67,9 @@ pub struct Overrides {
     pub budget_usd: Option<f64>,
     /// Tokens for the whole run, those used so far included. Kept for later resumes.
     pub budget_tokens: Option<u64>,
+    /// Sessions and questions whose failure passes (of the backend, in time, at the budget) are asked again, also in a run
+    /// that failed of it, and where the program caught it.
+    pub retry_failed: bool,
 }
 
 /// How this process takes part in a run.
@@ -352,6 +355,14 @@ pub enum RunError {
         name: Name,
         /// The choices.
         options: Vec<String>,
+    },
+    /// Nothing of the run failed for a reason that passes.
+    #[error(
+        "nothing of run {run} failed for a reason that passes (the backend, time, the budget), so that there is nothing to try again; to go on with its program mended: --accept-changes"
+    )]
+    NothingToRetry {
+        /// The run.
+        run: RunId,
     },
     /// A value was given for an input that has its value already.
     #[error(

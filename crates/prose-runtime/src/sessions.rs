@@ -107,7 +107,8 @@ impl Driver {
 
     /// Starts every session that may.
     pub(crate) fn start_queued(&mut self) -> Result<(), RunError> {
-        while !self.holds()
+        while !self.lets_go()
+            && !self.holds()
             && let Some(id) = self.queue.next()
         {
             let Some(issued) = self.open.get(&id).cloned() else {

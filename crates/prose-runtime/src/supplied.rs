@@ -71,6 +71,7 @@ pub(crate) fn check_resume(
     run_id: &RunId,
     given: &IndexMap<String, Value>,
     changed: Option<&Arc<Bundle>>,
+    retry_failed: bool,
 ) -> Result<(), RunError> {
     if given.is_empty() {
         return Ok(());
@@ -82,7 +83,7 @@ pub(crate) fn check_resume(
     let over = match stored.summary.state {
         RunState::Ended { status } => match status {
             RunStatus::Completed | RunStatus::Cancelled => true,
-            RunStatus::Failed => changed.is_none(),
+            RunStatus::Failed => changed.is_none() && !retry_failed,
             _ => false,
         },
         // It will not be taken up.

@@ -289,3 +289,18 @@ async fn a_record_gives_the_judges_reasons_again() {
     assert_eq!(record.text.matches("reasons").count(), 1, "{}", record.text);
     assert_eq!(judged(&project, &record.text).await.0, first, "{}", record.text);
 }
+
+/// The machine is not where a cancellation has a place in the journal, and won't be for long.
+#[tokio::test]
+async fn a_run_that_computes_can_be_stopped() {
+    let project = Project::new("repeat 900000:\n  let x = 1\noutput y = \"done\"\n");
+    let engine = project.engine();
+    let handle = project.start(&engine, "").await;
+    handle.cancel();
+    let result = handle.join().await.unwrap();
+    assert!(
+        matches!(result.status, RunStatus::Interrupted | RunStatus::Cancelled),
+        "{result:?}"
+    );
+    assert!(result.dir.join("state.md").exists());
+}

@@ -321,20 +321,22 @@ impl Run {
         };
         let mut recovered = recover(content, changed);
         if let Some(bundle) = replaced {
-            run.change_program(bundle)?;
+            run.change_program(bundle, false)?;
             recovered.ended = None;
         }
         Ok((run, recovered))
     }
 
-    /// Goes on with a changed program, which is on disk with its record when this returns.
-    pub fn change_program(&mut self, bundle: Arc<Bundle>) -> Result<()> {
+    /// Goes on with a changed program, which is on disk with its record when this returns. With `retry_failed`, what failed
+    /// so far for a reason that passes is no answer any more; the program may be the same then.
+    pub fn change_program(&mut self, bundle: Arc<Bundle>, retry_failed: bool) -> Result<()> {
         let bytes = encode_bundle(&bundle)?;
         // IMPORTANT: among the values before the record that names it; the files outside are copies.
         let bundle_bytes = self.values.put(&bytes)?;
         self.journal.append_durable(RecordBody::Program {
             bundle: bundle.digest.clone(),
             bundle_bytes,
+            retry_failed,
         })?;
         restore_bundle(&self.dir, &bytes)?;
         restore_program(&self.dir, &bundle)?;

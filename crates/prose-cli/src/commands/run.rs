@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prose_model::codes::Severity;
-use prose_model::{Bundle, RunEvent, RunOptions, RunStatus, StateIn};
+use prose_model::{Bundle, ErrorKind, RunEvent, RunOptions, RunStatus, StateIn};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource};
 use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
@@ -75,7 +75,7 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
     if let RunState::Ended { status } = &summary.state
         && match status {
             RunStatus::Completed | RunStatus::Cancelled => true,
-            RunStatus::Failed => !args.accept_changes,
+            RunStatus::Failed => !args.accept_changes && !args.retry_failed,
             _ => false,
         }
     {
@@ -85,7 +85,9 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
             " The values given for inputs are not used."
         };
         let mend = match status {
-            RunStatus::Failed => " To go on with its program mended, add --accept-changes.",
+            RunStatus::Failed => {
+                " To go on with its program mended, add --accept-changes; to try again what failed for a reason that passes (the backend, time, the budget), --retry-failed."
+            }
             _ => "",
         };
         say(&format!(
@@ -138,6 +140,7 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
             idle_timeout_ms: common.idle_timeout.map(millis),
             budget_usd: common.budget,
             budget_tokens: common.budget_tokens,
+            retry_failed: args.retry_failed,
         },
         attach: attach(common),
     };
@@ -604,6 +607,16 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
                     error.message,
                     error.place()
                 )));
+                let passes = matches!(
+                    error.kind,
+                    ErrorKind::Backend | ErrorKind::Timeout | ErrorKind::Budget
+                );
+                if passes && !result.dir.as_os_str().is_empty() {
+                    say(&format!(
+                        "what was answered is kept; to try again what failed: {} --retry-failed\n",
+                        resume_command(&result.dir)
+                    ));
+                }
             }
             Exit::Failed
         }
