@@ -334,7 +334,7 @@ fn waiting(program: &str, given: &[&str]) -> tempfile::TempDir {
         ("main.mock.toml", "[defaults]\nask = true\n"),
     ]);
     let mut args = vec!["run", "main.prose", "--backend", "simulate", "-q"];
-    args.extend(given.iter().flat_map(|given| ["--input", given]));
+    args.extend(given.iter().flat_map(|given| ["--input", *given]));
     let ran = prose(dir.path(), &args);
     assert_eq!(ran.code, 3, "{ran:?}");
     dir
