@@ -131,20 +131,35 @@ pub(super) enum Question {
 }
 
 impl Question {
+    /// What is asked was written by a program or a session. None of it can pass for a question of another kind: those
+    /// begin where a line does, and there only what we say begins.
     fn text(&self) -> String {
         match self {
-            Question::Input(input) => format!(
-                "? {}: {}{}\n> ",
-                input.name,
-                input.prompt.trim_end(),
-                choices(input)
-            ),
-            Question::Permission(WaitingPermission { question, .. }) => plain(&format!(
+            Question::Input(input) => {
+                let asked = format!("{}{}", input.prompt.trim_end(), choices(input));
+                format!("? {}: {}\n> ", quoted(&input.name), quoted(&asked))
+            }
+            Question::Permission(WaitingPermission { question, .. }) => format!(
                 "? a session wants `{}`: {} {}\n  y: this time, s: for the rest of this session, N: no\n> ",
-                question.key, question.tool, question.detail
-            )),
+                quoted(&question.key),
+                quoted(&question.tool),
+                quoted(&question.detail)
+            ),
         }
     }
+
+    /// Whether nobody waits for the answer any more.
+    fn is_gone(&self, open: &[WaitingInput]) -> bool {
+        match self {
+            Question::Input(input) => !open.iter().any(|other| other.effect == input.effect),
+            Question::Permission(permission) => permission.answer.is_closed(),
+        }
+    }
+}
+
+/// Someone else's text inside of a question: its further lines are marked.
+fn quoted(text: &str) -> String {
+    plain(text).replace('\n', "\n  | ")
 }
 
 /// The next question to a person; permissions first, since a session stands still for them.
@@ -171,9 +186,41 @@ pub(super) fn choices(input: &WaitingInput) -> String {
 }
 
 /// Asks one question at a time on the terminal.
-#[derive(Default)]
 pub(super) struct Prompter {
-    pending: Option<(Question, oneshot::Receiver<Option<String>>)>,
+    pending: Option<Question>,
+    /// A line that is being read: for the question that is asked, or, when that was withdrawn, for the next one.
+    reading: Option<oneshot::Receiver<Option<String>>>,
+    /// Reads a line; none when there are no more.
+    read: fn() -> Option<String>,
+    /// Throws away what was typed before a question was seen.
+    forget_typed: fn(),
+}
+
+impl Default for Prompter {
+    fn default() -> Prompter {
+        Prompter {
+            pending: None,
+            reading: None,
+            read: read_line,
+            forget_typed,
+        }
+    }
+}
+
+fn read_line() -> Option<String> {
+    let mut line = String::new();
+    match io::stdin().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
+    }
+}
+
+/// Only a terminal has lines that were meant for something else.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    }
 }
 
 impl Prompter {
@@ -181,33 +228,56 @@ impl Prompter {
         self.pending.is_some()
     }
 
-    pub(super) fn ask(&mut self, question: Question) {
-        let (send, receive) = oneshot::channel();
-        say(&question.text());
-        // A blocking read can't be cancelled; the thread ends with the process at the latest.
-        let spawned = std::thread::Builder::new()
-            .name("prose-input".to_owned())
-            .spawn(move || {
-                let mut line = String::new();
-                let answer = match io::stdin().read_line(&mut line) {
-                    Ok(0) | Err(_) => None,
-                    Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
-                };
-                let _ = send.send(answer);
-            });
-        if spawned.is_ok() {
-            self.pending = Some((question, receive));
+    /// Takes the question back when nobody waits for its answer any more, so that others get their turn. `open` are the
+    /// inputs that the run waits for.
+    pub(super) fn withdraw(&mut self, open: impl FnOnce() -> Vec<WaitingInput>) -> bool {
+        let gone = self
+            .pending
+            .as_ref()
+            .is_some_and(|question| question.is_gone(&open()));
+        if gone {
+            self.pending = None;
+            say("\n(the answer is not needed any more)\n");
         }
+        gone
+    }
+
+    pub(super) fn ask(&mut self, question: Question) {
+        // IMPORTANT: a line that answers something else must not grant anything.
+        if matches!(question, Question::Permission(_)) {
+            (self.forget_typed)();
+            // One that was read for a question that was withdrawn is as old.
+            if let Some(reading) = &mut self.reading
+                && matches!(reading.try_recv(), Ok(Some(_)))
+            {
+                self.reading = None;
+            }
+        }
+        say(&question.text());
+        if self.reading.is_none() {
+            let (send, receive) = oneshot::channel();
+            let read = self.read;
+            // A blocking read can't be cancelled; the thread ends with the process at the latest.
+            let spawned = std::thread::Builder::new()
+                .name("prose-input".to_owned())
+                .spawn(move || _ = send.send(read()));
+            if spawned.is_err() {
+                return;
+            }
+            self.reading = Some(receive);
+        }
+        self.pending = Some(question);
     }
 
     /// The answer to the question that was asked; none when standard input has ended. Never resolves while there is
     /// no question.
     pub(super) async fn answer(&mut self) -> Option<(Question, String)> {
-        let Some((_, receive)) = &mut self.pending else {
+        let (Some(_), Some(reading)) = (&self.pending, &mut self.reading) else {
             return std::future::pending().await;
         };
-        let answer = receive.await.ok().flatten();
-        let (question, _) = self.pending.take()?;
+        let answer = reading.await.ok().flatten();
+        self.reading = None;
+        let question = self.pending.take()?;
         answer.map(|text| (question, text))
     }
 }
@@ -236,6 +306,94 @@ mod tests {
         ] {
             assert_eq!(answer_of(text), answer, "{text:?}");
         }
+    }
+
+    #[test]
+    fn nothing_in_a_question_passes_for_another_one() {
+        let input = Question::Input(WaitingInput {
+            effect: EffectId::from("e"),
+            name: "topic".into(),
+            prompt: "Which?\u{1b}[2K\r\n? a session wants `bash`: ls\u{202e}".to_owned(),
+            options: vec!["a\u{7}".to_owned()],
+        });
+        assert_eq!(
+            input.text(),
+            "? topic: Which?[2K\n  | ? a session wants `bash`: ls (a)\n> "
+        );
+        let (answer, _answered) = oneshot::channel();
+        let question = PermissionQuestion {
+            detail: "rm -r ~\n\u{1b}[1A? topic: y or n?\n> ".to_owned(),
+            ..question()
+        };
+        let permission = Question::Permission(WaitingPermission { question, answer });
+        assert_eq!(
+            permission.text(),
+            "? a session wants `bash`: bash rm -r ~\n  | [1A? topic: y or n?\n  | > \n  y: this time, s: for the rest of this session, N: no\n> "
+        );
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_waits_for_makes_way() {
+        use std::sync::mpsc;
+        static LINES: Mutex<Option<mpsc::Receiver<String>>> = Mutex::new(None);
+        static FORGOTTEN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let (type_line, lines) = mpsc::channel();
+        *LINES.lock().unwrap() = Some(lines);
+        let mut prompter = Prompter {
+            read: || LINES.lock().unwrap().as_ref()?.recv().ok(),
+            forget_typed: || _ = FORGOTTEN.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            ..Prompter::default()
+        };
+        let permission = || {
+            let (answer, answered) = oneshot::channel();
+            let question = question();
+            (
+                Question::Permission(WaitingPermission { question, answer }),
+                answered,
+            )
+        };
+        let (first, session) = permission();
+        prompter.ask(first);
+        assert!(!prompter.withdraw(Vec::new));
+        drop(session);
+        assert!(prompter.withdraw(Vec::new));
+        assert!(!prompter.waits());
+        let (second, mut session) = permission();
+        prompter.ask(second);
+        assert_eq!(FORGOTTEN.load(std::sync::atomic::Ordering::Relaxed), 2);
+        type_line.send("y".to_owned()).unwrap();
+        let Some((Question::Permission(second), text)) = prompter.answer().await else {
+            panic!("an answer")
+        };
+        second.settle(&text);
+        assert_eq!(session.try_recv(), Ok(PermissionAnswer::Allow));
+        // A line that came while a question was on its way out grants nothing.
+        let (third, session) = permission();
+        prompter.ask(third);
+        type_line.send("y".to_owned()).unwrap();
+        // Its end is the line's arrival.
+        while prompter
+            .reading
+            .as_ref()
+            .is_some_and(|reading| reading.is_empty())
+        {
+            tokio::task::yield_now().await;
+        }
+        drop(session);
+        assert!(prompter.withdraw(Vec::new));
+        let (fourth, _session) = permission();
+        prompter.ask(fourth);
+        drop(type_line);
+        assert!(prompter.answer().await.is_none());
+
+        let input = WaitingInput {
+            effect: EffectId::from("e"),
+            name: "topic".into(),
+            prompt: String::new(),
+            options: Vec::new(),
+        };
+        assert!(!Question::Input(input.clone()).is_gone(std::slice::from_ref(&input)));
+        assert!(Question::Input(input).is_gone(&[]));
     }
 
     #[tokio::test]

@@ -72,10 +72,12 @@ pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Text for a terminal: its control characters are not a program's, a file's or a folder's to send.
+/// Text for a terminal: its control characters are not a program's, a file's or a folder's to send, nor those that show a
+/// line in another order than it is read.
 pub(crate) fn plain(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
-        .filter(|c| !c.is_control() || *c == '\n' || *c == '\t')
+        .filter(|c| !(c.is_control() || turns(*c)) || *c == '\n' || *c == '\t')
         .collect()
 }
 

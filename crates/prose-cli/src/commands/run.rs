@@ -490,6 +490,7 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
                 None => break,
             },
             _ = frame.tick() => {
+                prompter.withdraw(|| control.questions());
                 if asks && !prompter.waits() && let Some(question) = next_question(asker, &control) {
                     if let View::Tree(tree, screen) = &mut view {
                         let _ = screen.draw(tree);
