@@ -440,7 +440,7 @@ fn a_session_that_is_asked_again_counts_once() {
     let mended = prose(dir.path(), &["resume", "last", "--accept-changes", "-q"]);
     assert_eq!(mended.code, 0, "{mended:?}");
     let runs = prose(dir.path(), &["runs"]);
-    assert!(runs.stdout.contains("1/1"), "{runs:?}");
+    assert!(runs.stdout.contains("ms     1  "), "{runs:?}");
 }
 
 fn outcomes(dir: &Path, id: &str) -> usize {
@@ -475,7 +475,7 @@ fn what_failed_for_a_reason_that_passes_is_tried_again() {
     assert_eq!((again.code, again.stdout.as_str()), (0, "done\n"), "{again:?}");
     assert!(again.stderr.contains("1 count and 1 don't"), "{again:?}");
     assert_eq!(
-        (outcomes(dir.path(), "main/0"), outcomes(dir.path(), "main/1")),
+        (outcomes(dir.path(), "main/0.0"), outcomes(dir.path(), "main/1.0")),
         (1, 2)
     );
     // The journal can be read as before.
@@ -504,5 +504,5 @@ fn how_often_a_session_may_be_tried_is_no_part_of_what_it_is_asked() {
         mended.stderr.contains("all answers so far count (1)"),
         "{mended:?}"
     );
-    assert_eq!(outcomes(dir.path(), "main/0"), 1);
+    assert_eq!(outcomes(dir.path(), "main/0.0"), 1);
 }
