@@ -402,21 +402,31 @@ impl Layout<'_> {
         let joined = column + source.distance(line, first) + self.head_width(node, first);
         if source.is_comment(first - 1) || joined > self.width {
             self.set_line(first, deeper);
-            return self.lay(node, deeper, deeper + INDENT);
+            self.lay(node, deeper, deeper + INDENT)?;
+            let column = source.column(first);
+            self.comments_below(node, deeper, |at| source.column(at) >= column);
+            return Ok(());
         }
         self.gaps[first as usize] = Gap::Flat;
         self.lay(node, indent, deeper)?;
-        // Comments below the value were in its block, which is no more.
+        // They were in the value's block, which is no more.
+        self.comments_below(node, indent, |_| true);
+        Ok(())
+    }
+
+    /// Gives comments on the lines below a value a column, as far as they are its.
+    fn comments_below(&mut self, node: u32, indent: u32, its: impl Fn(u32) -> bool) {
+        let source = self.source;
         let mut at = source.node(node).tokens.end;
         while (at as usize) < source.tokens.len()
             && source.is_comment(at)
             && self.gaps[at as usize] == Gap::Unset
             && !self.is_trailing(at)
+            && its(at)
         {
             self.gaps[at as usize] = Gap::Line { indent, blank: false };
             at += 1;
         }
-        Ok(())
     }
 
     /// Width of what can't be moved to another line at the start of a node.
