@@ -292,7 +292,7 @@ impl Lexer<'_> {
         self.out.ended.push(at);
         self.push(WHITESPACE, place);
         let rest = &self.text[place..];
-        self.reopened = Some(place + (rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len()));
+        self.reopened = Some(place + (rest.len() - rest.trim_start().len()));
         true
     }
 
