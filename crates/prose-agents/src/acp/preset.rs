@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use prose_model::backend::{BackendSpec, Variables};
 use serde_json::{Value as Json, json};
 
+use crate::api::{keeps_secrets, unsafe_address};
 use crate::child::Environment;
 use crate::claude;
 use crate::policy::Policy;
@@ -201,9 +202,25 @@ impl Agent {
     ) -> Result<Environment, String> {
         let mut environment = Environment::basic(variables);
         if let Some(preset) = self.preset {
-            environment.take(variables, preset.variables);
-            let keys: Vec<&str> = preset.keys.iter().map(|(name, _)| *name).collect();
-            environment.take(variables, &keys);
+            // What is for the agent's own service says nothing at another address, and must not be sent there.
+            let others = match &spec.base_url {
+                Some(_) => claude::OF_ANOTHER_ADDRESS,
+                None => &[],
+            };
+            for name in preset.variables.iter().filter(|name| !others.contains(name)) {
+                environment.take(variables, &[name]);
+            }
+            for (name, _) in preset.keys {
+                match spec.base_url {
+                    Some(_) => environment.set(name, claude::NO_KEY),
+                    None => environment.take(variables, &[name]),
+                }
+            }
+        }
+        if let (Some(name), Some(url)) = (&spec.api_key_env, &spec.base_url)
+            && !keeps_secrets(url)
+        {
+            return Err(unsafe_address(name));
         }
         if let Some(name) = &spec.api_key_env {
             let key = variables
@@ -282,6 +299,8 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn agent(command: &str, args: Option<&[&str]>) -> (String, String, Option<&'static str>) {
@@ -319,5 +338,39 @@ mod tests {
         // The command line of Claude Code does not speak the protocol.
         assert_eq!(agent("/opt/bin/claude", None), is("/opt/bin/claude", "", None));
         assert_eq!(agent("my-agent", Some(&["acp"])), is("my-agent", "acp", None));
+    }
+
+    fn environment(command: &str, base_url: Option<&str>, key: Option<&str>) -> Result<Environment, String> {
+        let spec = BackendSpec {
+            command: Some(command.to_owned()),
+            base_url: base_url.map(ToOwned::to_owned),
+            api_key_env: key.map(ToOwned::to_owned),
+            ..BackendSpec::default()
+        };
+        let variables = [
+            ("ANTHROPIC_API_KEY", "of-anthropic"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "a-login"),
+            ("OPENAI_API_KEY", "of-openai"),
+            ("MINE", "mine"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let variables = Variables::new(BTreeMap::from(variables), BTreeMap::new());
+        Agent::of(&spec).unwrap().environment(&spec, &variables)
+    }
+
+    #[test]
+    fn keys_and_logins_go_to_no_address_but_their_own() {
+        let own = environment("claude", None, None).unwrap();
+        assert_eq!(own.get("ANTHROPIC_API_KEY"), Some("of-anthropic"));
+        assert_eq!(own.get("CLAUDE_CODE_OAUTH_TOKEN"), Some("a-login"));
+        for (command, name) in [("claude", "ANTHROPIC_API_KEY"), ("codex", "OPENAI_API_KEY")] {
+            let other = environment(command, Some("http://127.0.0.1:1"), None).unwrap();
+            assert_eq!(other.get(name), Some("none"), "{command}");
+            assert_eq!(other.get("CLAUDE_CODE_OAUTH_TOKEN"), None, "{command}");
+            let named = environment(command, Some("https://gateway.example"), Some("MINE")).unwrap();
+            assert_eq!(named.get(name), Some("mine"), "{command}");
+        }
+        let open = environment("claude", Some("http://gateway.example"), Some("MINE"));
+        assert!(open.is_err_and(|why| why.contains("MINE")));
     }
 }

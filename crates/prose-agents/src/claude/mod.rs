@@ -78,7 +78,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
 ];
 
 /// Those of them that lead to a service which is not the one that `base_url` names, or prove there who one is.
-const OF_ANOTHER_ADDRESS: &[&str] = &[
+pub(crate) const OF_ANOTHER_ADDRESS: &[&str] = &[
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_CUSTOM_HEADERS",
@@ -100,7 +100,7 @@ const OF_ANOTHER_ADDRESS: &[&str] = &[
     "ANTHROPIC_FOUNDRY_BASE_URL",
 ];
 /// What is sent to an address of one's own for which no key is named: something has to be, or the program sends its login.
-const NO_KEY: &str = "none";
+pub(crate) const NO_KEY: &str = "none";
 
 /// How it has to behave where nobody sits in front of it.
 pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
