@@ -92,10 +92,16 @@ pub(crate) fn check_resume(
     let Some(bundle) = changed.or(stored.bundle.as_ref()).filter(|_| !over) else {
         return Ok(());
     };
-    check_names(bundle, given)?;
     let Some(standing) = Standing::of(&stored, bundle) else {
-        return Ok(());
+        return check_names(bundle, given);
     };
+    // A program that is called asks for inputs of its own.
+    let asked = |name: &str| standing.open.iter().any(|request| request.name == name);
+    let others = given.iter().filter(|(name, _)| !asked(name));
+    let others = others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    check_names(bundle, &others)?;
     let places = entry_inputs(bundle);
     for (name, value) in given {
         let mut open = standing

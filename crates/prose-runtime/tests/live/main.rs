@@ -516,7 +516,12 @@ async fn an_input_that_nobody_answers_suspends_the_run() {
         (RunStatus::Waiting, "why")
     );
     assert_eq!(resume(&[]).await.status, RunStatus::Waiting);
-    let result = resume(&[("why", "no reason"), ("unused", "x")]).await;
+    let mut unknown = resume_request(&run_id);
+    unknown.backend = Some(scripted.backend());
+    unknown.inputs = IndexMap::from([("unused".to_owned(), text("x"))]);
+    let refused = engine.resume(unknown).await.err().unwrap();
+    assert!(matches!(refused, RunError::NoSuchInput { .. }), "{refused}");
+    let result = resume(&[("why", "no reason")]).await;
     assert_eq!(
         outputs(&result),
         IndexMap::from([("x".to_owned(), "Bob no reason did go".to_owned())])
