@@ -1,12 +1,16 @@
 //! Keeps what test runners say about failed tests, so that it can be said again at the end, where it is read.
 
 /// So many lines of a step are kept.
-const LIMIT: usize = 150;
+const LIMIT: usize = 400;
+/// So many of them about one test.
+const LIMIT_EACH: usize = 25;
 
 /// The failures of one step.
 #[derive(Debug, Default)]
 pub struct Failures {
     lines: Vec<String>,
+    /// How many are about the test that is being told of.
+    about: usize,
     /// Inside a `---- name stdout ----` part of cargo's runner.
     inside: bool,
     /// Lines left out.
@@ -18,6 +22,7 @@ impl Failures {
     pub fn read(&mut self, line: &str) {
         if line.starts_with("---- ") && line.ends_with(" ----") {
             self.inside = true;
+            self.about = 0;
         } else if line == "failures:" || line.starts_with("test result: ") {
             self.inside = false;
         }
@@ -26,7 +31,12 @@ impl Failures {
             || line.starts_with("FAIL ")
             || (line.starts_with("error: ") && !line.starts_with("error: test failed"));
         if !(self.inside || told) {
-        } else if self.lines.len() < LIMIT {
+            return;
+        }
+        // A text that is not as expected may be long, and must not hide what else failed.
+        let room = told || self.about < LIMIT_EACH;
+        self.about += usize::from(self.inside);
+        if room && self.lines.len() < LIMIT {
             self.lines.push(line.to_owned());
         } else {
             self.more += 1;
@@ -88,6 +98,14 @@ mod tests {
         (0..1_000).for_each(|n| failures.read(&format!("not ok {n}")));
         let lines = failures.into_lines();
         assert_eq!(lines.len(), super::LIMIT + 1);
-        assert_eq!(lines[super::LIMIT], "(850 more lines above)");
+        assert_eq!(lines[super::LIMIT], "(600 more lines above)");
+        let mut failures = Failures::default();
+        failures.read("---- long stdout ----");
+        (0..1_000).for_each(|n| failures.read(&format!("line {n}")));
+        failures.read("---- short stdout ----");
+        failures.read("why");
+        let lines = failures.into_lines();
+        assert_eq!(lines.len(), super::LIMIT_EACH + 2 + 1);
+        assert_eq!(lines[super::LIMIT_EACH..][..2], ["---- short stdout ----", "why"]);
     }
 }
