@@ -5,8 +5,8 @@ use std::fs;
 use mock_model::{Answer, Logged, Rule, Script};
 use serde_json::{Value, json};
 
-use super::program::{PROGRAM, SECRET, expect, file_with, working_in};
-use super::{Agent, KEY, Stage};
+use super::program::{PROGRAM, SECRET, expect, leaves_what_it_should};
+use super::{Agent, Stage};
 
 /// Where the sessions of the program are among the rules.
 const RESEARCH: usize = 3;
@@ -105,17 +105,7 @@ pub fn acp_program(agent: Agent) -> Result<(), String> {
         "the judge was not asked twice".to_owned()
     })?;
 
-    let log = serde_json::to_string(&stage.mock.requests()).map_err(|error| error.to_string())?;
-    for (what, text) in [("a key", KEY), ("a secret", SECRET)] {
-        expect(!log.contains(text), || format!("{what} was sent"))?;
-        expect(!ended.errors.contains(text), || format!("{what} was shown"))?;
-        let found = file_with(&stage.work.join(".prose/runs"), text);
-        expect(found.is_none(), || format!("{what} is in {found:?}"))?;
-    }
-    let memory = file_with(&stage.work.join(".prose/runs"), "I remember bees");
-    expect(memory.is_some(), || "the memory was not kept".to_owned())?;
-    let left = working_in(&stage.work);
-    expect(left.is_empty(), || format!("processes are left: {left:?}"))
+    leaves_what_it_should(&stage, &ended)
 }
 
 /// What the program's `sonnet` and `haiku` are with an agent.

@@ -151,6 +151,11 @@ pub fn program(agent: Agent) -> Result<(), String> {
         "the judge was not asked twice".to_owned()
     })?;
 
+    leaves_what_it_should(&stage, &ended)
+}
+
+/// What every run of the program leaves: the agent's memory, no secret anywhere, and no process.
+pub(super) fn leaves_what_it_should(stage: &Stage, ended: &super::stage::Ended) -> Result<(), String> {
     let log = serde_json::to_string(&stage.mock.requests()).map_err(|error| error.to_string())?;
     for (what, text) in [("a key", KEY), ("a secret", SECRET)] {
         expect(!log.contains(text), || format!("{what} was sent"))?;
