@@ -1,7 +1,7 @@
 //! The real `prose-lsp` process: life and death, text synchronisation, runs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use prose_tests::lsp::Client;
 use prose_tests::{everything, workspace};
@@ -53,9 +53,14 @@ fn a_closed_stdin_ends_the_process() {
 #[test]
 fn killing_the_client_ends_the_server_even_when_its_pipes_stay_open() {
     let dir = workspace(&[]);
-    // Stands for the editor: the server is told its process id, and this test keeps the pipes.
-    let mut editor = Command::new("sleep").arg("600").spawn().unwrap();
     let mut client = Client::spawn(dir.path());
+    // Stands for the editor: the server is told its process id, and this test keeps the pipes.
+    let mut editor = Command::new("sleep")
+        .arg("60")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     client
         .request(
             "initialize",

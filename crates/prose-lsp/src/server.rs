@@ -39,6 +39,7 @@ use crate::handlers;
 use crate::handlers::{PullResults, TokenResults, ViewText, ViewTextParams};
 use crate::main_loop::Event;
 use crate::outbox::Outbox;
+use crate::parent::Editor;
 use crate::query::{Basis, Reach, Snapshot, query};
 use crate::runs::{Changes, Command, How, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
@@ -58,8 +59,8 @@ pub(crate) struct Backend {
     pub(crate) tokens: Arc<TokenResults>,
     /// What the client was told about diagnostics that it asked for.
     pub(crate) pulled: Arc<PullResults>,
-    /// Is told the editor's process id.
-    pub(crate) parent: watch::Sender<Option<u32>>,
+    /// Is told the editor's process.
+    pub(crate) parent: watch::Sender<Option<Arc<Editor>>>,
     pub(crate) version: String,
 }
 
@@ -256,7 +257,7 @@ impl LanguageServer for Backend {
             settings,
         });
         self.runs.begin(Arc::clone(&session));
-        self.parent.send_replace(params.process_id);
+        self.parent.send_replace(params.process_id.and_then(Editor::find));
         if let Some(problem) = problem {
             self.outbox.show(MessageType::WARNING, problem);
         }

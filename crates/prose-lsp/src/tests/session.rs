@@ -121,6 +121,18 @@ async fn the_session_ends_with_the_process_of_the_editor() {
     assert_eq!(client.exit_code().await, 1);
 }
 
+/// Whoever started the editor may be in no hurry to ask how it ended.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_editor_that_nobody_waited_for_is_gone_too() {
+    let mut editor = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let params = json!({ "capabilities": {}, "processId": editor.id() });
+    let client = TestClient::with(params).await;
+    editor.kill().unwrap();
+    assert_eq!(client.exit_code().await, 1);
+    editor.wait().unwrap();
+}
+
 #[tokio::test]
 async fn a_process_that_never_was_ends_nothing() {
     let params = json!({ "capabilities": {}, "processId": i32::MAX });
