@@ -194,7 +194,7 @@ impl Layout<'_> {
     /// Statements, properties, options or dash items, one below the other.
     fn list(&mut self, node: u32, indent: u32, top: bool) -> Done {
         let source = self.source;
-        let mut from = source.node(node).tokens.start;
+        let mut from = self.list_start(node);
         let mut before: Option<u32> = None;
         let mut column = None;
         for (index, kid) in source.kids(node).iter().enumerate() {
@@ -222,7 +222,7 @@ impl Layout<'_> {
             if astray && !top {
                 return Err(Frozen);
             }
-            self.items_gap(node, from, first, indent, before, Some(item), top);
+            self.items_gap(from, first, indent, before, Some(item), top);
             // A line astray belongs to no block above it only as long as these keep their columns.
             let before_astray = top && self.check && self.is_astray(source.kids(node).get(index + 1));
             if astray {
@@ -245,8 +245,25 @@ impl Layout<'_> {
             before = Some(item);
         }
         let end = source.node(node).tokens.end;
-        self.items_gap(node, from, end, indent, before, None, top);
+        self.items_gap(from, end, indent, before, None, top);
         Ok(())
+    }
+
+    /// First token of a list with the comments above its first item. Where its items have the column of the line above,
+    /// these stand before the list.
+    fn list_start(&self, node: u32) -> u32 {
+        let source = self.source;
+        let mut start = source.node(node).tokens.start;
+        if matches!(source.node(node).kind, OPTION_LIST | DASH_LIST) {
+            while start > 0
+                && source.is_comment(start - 1)
+                && !self.is_trailing(start - 1)
+                && self.gaps[start as usize - 1] == Gap::Unset
+            {
+                start -= 1;
+            }
+        }
+        start
     }
 
     /// Whether a top-level item begins elsewhere than at the start of a line.
@@ -262,10 +279,8 @@ impl Layout<'_> {
     }
 
     /// Gaps from behind one item up to the first token of the next one (`to`), or to the end of the list.
-    #[allow(clippy::too_many_arguments)]
     fn items_gap(
         &mut self,
-        list: u32,
         from: u32,
         to: u32,
         indent: u32,
@@ -287,7 +302,7 @@ impl Layout<'_> {
             empty_body &= at < to && source.column(at).is_some_and(|it| it > indent);
             let starts = match empty_body {
                 true => at == from || (at == from + 1 && self.is_trailing(from)),
-                false => before.is_none() && at == source.node(list).tokens.start,
+                false => before.is_none() && at == from,
             };
             let blank = source.token(at).breaks > 1 && !starts;
             if !empty_body {

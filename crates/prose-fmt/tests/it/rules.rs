@@ -175,6 +175,29 @@ agent b:
 }
 
 #[test]
+fn comments_above_a_list_at_the_left_go_with_it() {
+    check(
+        r##"session "a"
+  context: # why
+  # the first
+
+  # of two
+  - b
+  # another
+  - c
+choice **which**:
+# one way
+option "d":
+  do d
+# or the other
+option "e":
+  do e
+"##,
+        expect![[]],
+    );
+}
+
+#[test]
 fn comments_stay_where_they_are() {
     check(
         r##"session "a"     # aligned
