@@ -278,8 +278,15 @@ pub enum Clock {
     /// Time passes.
     #[default]
     Real,
-    /// Waiting only adds up, in milliseconds; the runtime delivers the outcome at that distance in virtual time.
-    Virtual(Arc<AtomicU64>),
+    /// Waiting only adds up; the runtime delivers the outcome at that distance in virtual time.
+    Virtual(Arc<Waited>),
+}
+
+/// What was waited by a virtual clock, in milliseconds.
+#[derive(Debug, Default)]
+pub struct Waited {
+    total: AtomicU64,
+    longest: AtomicU64,
 }
 
 impl Clock {
@@ -292,9 +299,10 @@ impl Clock {
     pub async fn sleep(&self, time: Duration) {
         match self {
             Clock::Real => tokio::time::sleep(time).await,
-            Clock::Virtual(passed) => {
+            Clock::Virtual(waited) => {
                 let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-                passed.fetch_add(ms, Ordering::Relaxed);
+                waited.total.fetch_add(ms, Ordering::Relaxed);
+                waited.longest.fetch_max(ms, Ordering::Relaxed);
             }
         }
     }
@@ -303,7 +311,15 @@ impl Clock {
     pub fn elapsed_ms(&self) -> u64 {
         match self {
             Clock::Real => 0,
-            Clock::Virtual(passed) => passed.load(Ordering::Relaxed),
+            Clock::Virtual(waited) => waited.total.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Milliseconds of the longest wait by a virtual clock, in which nothing was reported; 0 for real time.
+    pub fn longest_wait_ms(&self) -> u64 {
+        match self {
+            Clock::Real => 0,
+            Clock::Virtual(waited) => waited.longest.load(Ordering::Relaxed),
         }
     }
 }

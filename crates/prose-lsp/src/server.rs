@@ -41,7 +41,7 @@ use crate::main_loop::Event;
 use crate::outbox::Outbox;
 use crate::parent::Editor;
 use crate::query::{Basis, Reach, Snapshot, query};
-use crate::runs::{Changes, Command, How, RunArgs, Runs, StartRequest, refused};
+use crate::runs::{Changes, Command, How, Resumption, RunArgs, Runs, StartRequest, refused};
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -213,7 +213,11 @@ impl Backend {
                         return Err(Error::invalid_params("`uri` needs `acceptChanged: true`"));
                     }
                 };
-                Ok(json!({ "runId": self.runs.resume(args.run_id, changes, how).await? }))
+                let with = Resumption {
+                    changes,
+                    retry_failed: args.retry_failed,
+                };
+                Ok(json!({ "runId": self.runs.resume(args.run_id, with, how).await? }))
             }
             Command::Cancel(args) => self.runs.cancel(&args.run_id).map(|()| Value::Null),
             Command::Answer(args) => self.runs.answer(args).map(|()| Value::Null),

@@ -189,8 +189,8 @@ impl Engine {
         supplied::check_choices(bundle, inputs)
     }
 
-    /// Starts a run and returns when it has an id and its directory is on disk. A value that is none of its input's choices
-    /// is refused where those are known, else the input is asked for.
+    /// Starts a run and returns when it has an id and its directory is on disk. A name that the program has no input of is
+    /// refused; so is a value that is none of its input's choices where those are known, else the input is asked for.
     pub async fn start(&self, request: RunRequest) -> Result<RunHandle, RunError> {
         let RunRequest {
             bundle,
@@ -200,7 +200,7 @@ impl Engine {
             backend,
             attach,
         } = request;
-        supplied::check_choices(&bundle, &inputs)?;
+        Engine::check_inputs(&bundle, &inputs)?;
         options.backend.clone_from(&backend.name);
         options.mock_text.clone_from(&backend.mock_text);
         let hidden = |value| self.config.redactor.redact_value(value);

@@ -374,16 +374,17 @@ pub(crate) async fn session(
         Clock::Real => limited(run, &cancel, &activity, limits, &*timer).await,
     };
     let mut took_ms = clock.elapsed_ms();
-    if let Some(total) = limits
-        .total
-        .map(|total| u64::try_from(total.as_millis()).unwrap_or(u64::MAX))
-        && took_ms > total
-    {
-        took_ms = total;
-        reply = Err(timed_out(
-            "the session took longer than",
-            Duration::from_millis(total),
-        ));
+    let over = |limit: Option<Duration>, ms: u64| limit.filter(|limit| u128::from(ms) > limit.as_millis());
+    let silent = over(limits.idle, clock.longest_wait_ms());
+    let long = over(limits.total, took_ms);
+    // Whichever is over first.
+    let limit = match (silent, long) {
+        (Some(idle), long) if long.is_none_or(|total| idle < total) => Some((SILENT, idle)),
+        (_, long) => long.map(|total| (LONG, total)),
+    };
+    if let Some((what, limit)) = limit {
+        took_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        reply = Err(timed_out(what, limit));
     }
     TaskResult::Session {
         reply: Box::new(reply),
@@ -405,11 +406,11 @@ async fn limited(
     let failure = loop {
         tokio::select! {
             reply = &mut run => return reply,
-            () = &mut total => break timed_out("the session took longer than", limits.total.unwrap_or_default()),
+            () = &mut total => break timed_out(LONG, limits.total.unwrap_or_default()),
             () = activity.seen.notified() => {}
             () = at_most(limits.idle, timer) => {
                 if activity.asking.load(Ordering::Relaxed) == 0 {
-                    break timed_out("the session reported nothing for", limits.idle.unwrap_or_default());
+                    break timed_out(SILENT, limits.idle.unwrap_or_default());
                 }
             }
         }
@@ -429,6 +430,9 @@ async fn at_most(limit: Option<Duration>, timer: &dyn Timer) {
         None => std::future::pending().await,
     }
 }
+
+const LONG: &str = "the session took longer than";
+const SILENT: &str = "the session reported nothing for";
 
 fn timed_out(what: &str, limit: Duration) -> Failure {
     failure(ErrorKind::Timeout, format!("{what} {} s", limit.as_secs_f64()))

@@ -220,7 +220,11 @@ impl Driver {
         let leftovers = self.leftovers.remove(id).unwrap_or_default();
         let limits = SessionLimits {
             total: timeout,
-            idle: own_idle.or(idle),
+            // Of a simulated session only its length is known: it is held to be silent by someone who asks for that.
+            idle: match self.capabilities.virtual_time {
+                true => own_idle,
+                false => own_idle.or(idle),
+            },
             grace,
         };
         let timer = self.setup.timer.clone();

@@ -68,6 +68,9 @@ pub(crate) struct ResumeArgs {
     /// Go on with what was started although the program's files have changed since.
     #[serde(default)]
     pub(crate) accept_changed: bool,
+    /// What failed for a reason that passes (the backend, time, the budget) is asked again.
+    #[serde(default)]
+    pub(crate) retry_failed: bool,
     /// With `acceptChanged`: the program, where its file has another name than when the run was started.
     #[serde(default)]
     pub(crate) uri: Option<lsp_types::Url>,

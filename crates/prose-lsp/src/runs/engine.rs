@@ -47,6 +47,15 @@ pub(crate) struct How {
     pub(crate) trusted: bool,
 }
 
+/// What goes on with a run that is taken up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resumption {
+    /// Where its program has changed.
+    pub(crate) changes: Changes,
+    /// What failed for a reason that passes is asked again.
+    pub(crate) retry_failed: bool,
+}
+
 /// What becomes of a run whose program's files have changed since it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Changes {
@@ -130,7 +139,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Starts a run and returns as soon as it has an id.
     fn start(&self, request: StartRequest) -> BoxFuture<'static, Result<Started, RunError>>;
     /// Continues a run that has stopped or crashed. Without trust only one that was started with [`SIMULATE`].
-    fn resume(&self, run: RunId, changes: Changes, how: How)
+    fn resume(&self, run: RunId, with: Resumption, how: How)
     -> BoxFuture<'static, Result<Started, RunError>>;
     /// Runs found on disk under the given folder, latest first.
     fn list(&self, folder: Option<PathBuf>) -> BoxFuture<'static, Vec<RunSummary>>;

@@ -24,7 +24,8 @@ use tower_lsp::jsonrpc::{Error, ErrorCode};
 
 pub(crate) use self::args::{AnswerArgs, COMMANDS, Command, RunArgs};
 pub(crate) use self::engine::{
-    Changes, Control, Engine, How, Question, RunError, RunSummary, SIMULATE, StartRequest, Started,
+    Changes, Control, Engine, How, Question, Resumption, RunError, RunSummary, SIMULATE, StartRequest,
+    Started,
 };
 use self::protocol::{InputParams, InputRequest};
 use self::report::{Launch, Report, Wants};
@@ -156,7 +157,7 @@ impl Runs {
     }
 
     /// Continues a stopped run.
-    pub(crate) async fn resume(&self, run: RunId, changes: Changes, how: How) -> Result<RunId, Error> {
+    pub(crate) async fn resume(&self, run: RunId, with: Resumption, how: How) -> Result<RunId, Error> {
         if self
             .find(&run)
             .is_some_and(|run| lock(&run.state).ended.is_none())
@@ -164,7 +165,7 @@ impl Runs {
             return Err(refused(format!("run {run} is still going on")));
         }
         self.launch(
-            self.engine.resume(run.clone(), changes, how),
+            self.engine.resume(run.clone(), with, how),
             format!("run {run}"),
             false,
         )

@@ -20,7 +20,9 @@ use prose_runtime::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::engine::{Changes, Control, Engine, How, RunError, RunSummary, SIMULATE, StartRequest, Started};
+use super::engine::{
+    Changes, Control, Engine, How, Resumption, RunError, RunSummary, SIMULATE, StartRequest, Started,
+};
 use super::report::status_word;
 use crate::outbox::Outbox;
 
@@ -87,7 +89,7 @@ impl Engine for Runtime {
     fn resume(
         &self,
         run: RunId,
-        changes: Changes,
+        with: Resumption,
         how: How,
     ) -> BoxFuture<'static, Result<Started, RunError>> {
         let (attach, roots) = (self.attach(), Arc::clone(&self.roots));
@@ -103,7 +105,7 @@ impl Engine for Runtime {
             if !how.trusted && header.options.backend != SIMULATE {
                 return Err(RunError::untrusted());
             }
-            let program = match changes {
+            let program = match with.changes {
                 Changes::Refused => None,
                 Changes::Accepted => {
                     let program = engine.program(&run).map_err(|e| RunError(e.to_string()))?;
@@ -128,6 +130,7 @@ impl Engine for Runtime {
                     max_parallel: how.max_parallel,
                     budget_usd: how.budget_usd,
                     budget_tokens: how.budget_tokens,
+                    retry_failed: with.retry_failed,
                     ..Overrides::default()
                 },
                 attach,

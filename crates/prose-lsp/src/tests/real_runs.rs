@@ -167,6 +167,8 @@ async fn refusals_come_from_configuration_backend_and_program() {
     assert!(text.contains("paper"), "{text}");
     let text = refusal(json!({ "uri": file, "backend": "simulate", "mock": "nowhere.toml" })).await;
     assert!(text.contains("nowhere.toml"), "{text}");
+    let text = refusal(json!({ "uri": file, "backend": "simulate", "inputs": { "topik": "tea" } })).await;
+    assert!(text.contains("no input `topik`; its inputs are topic"), "{text}");
     client
         .change(
             &file,
@@ -266,4 +268,33 @@ async fn an_untitled_program_runs_in_the_folder_and_needs_one() {
     .await
     .unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("folder"), "{error}");
+}
+
+#[tokio::test]
+async fn what_failed_in_passing_is_asked_again_on_request() {
+    let (_dir, root) = folder();
+    let mock = "[[session]]\nprompt = \"two\"\nfail = \"timeout\"\n";
+    std::fs::write(root.join("main.mock.toml"), mock).unwrap();
+    let mut client = session(&root, false).await;
+    let file = uri(&root.join("main.prose"));
+    let program = "let a = session \"one\"\noutput b = session \"two\"\n";
+    client.open(&file, 1, program).await;
+    let argument = json!({ "uri": file, "backend": "simulate" });
+    let run = command(&mut client, "prose.run", argument).await.unwrap()["runId"].clone();
+    let sessions = |events: &[Value]| events.iter().filter(|e| e["type"] == "session_started").count();
+    let first = events(&mut client).await;
+    assert_eq!(
+        (sessions(&first), &first.last().unwrap()["status"]),
+        (2, &json!("failed"))
+    );
+
+    for (retry, asked) in [(false, 0), (true, 1)] {
+        let argument = json!({ "runId": run, "retryFailed": retry });
+        command(&mut client, "prose.resume", argument).await.unwrap();
+        let events = events(&mut client).await;
+        assert_eq!(
+            (sessions(&events), &events.last().unwrap()["status"]),
+            (asked, &json!("failed"))
+        );
+    }
 }

@@ -11,7 +11,7 @@ use prose_model::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::runs::{Changes, Control, Engine, How, Question, RunError, RunSummary, StartRequest, Started};
+use crate::runs::{Control, Engine, How, Question, Resumption, RunError, RunSummary, StartRequest, Started};
 use crate::testing::TestClient;
 
 const A: &str = "file:///w/a.prose";
@@ -130,7 +130,7 @@ impl Engine for Shared {
             Ok(scripted.begin(id))
         })
     }
-    fn resume(&self, run: RunId, _: Changes, how: How) -> BoxFuture<'static, Result<Started, RunError>> {
+    fn resume(&self, run: RunId, _: Resumption, how: How) -> BoxFuture<'static, Result<Started, RunError>> {
         let scripted = Arc::clone(&self.0);
         Box::pin(async move {
             if how.trusted {
