@@ -141,28 +141,35 @@ fail = { kind = "backend", retry_after_ms = 3600000 }
 }
 
 #[tokio::test]
-async fn a_time_limit_cuts_a_session_in_virtual_time_too() {
-    let project = Project::new("let x = session \"slow\"\n");
-    let engine = project.engine();
-    let mut request = prose_runtime::RunRequest {
-        bundle: project.bundle(),
-        program: "main.prose".into(),
-        inputs: Default::default(),
-        options: Default::default(),
-        backend: simulate(&engine, "[defaults]\ndelay_ms = 5000\n"),
-        attach: Default::default(),
-    };
-    request.options.timeout_ms = Some(1000);
-    let result = engine.start(request).await.unwrap().join().await.unwrap();
-    assert_eq!(result.status, RunStatus::Failed);
-    let error = result.error.unwrap();
-    assert_eq!(
-        (error.kind, error.message.as_str()),
-        (
-            prose_model::ErrorKind::Timeout,
-            "the session took longer than 1 s"
-        )
-    );
+async fn time_limits_cut_a_session_in_virtual_time_too() {
+    let long = "the session took longer than";
+    let silent = "the session reported nothing for";
+    for (timeout_ms, idle_timeout_ms, message) in [
+        (Some(1000), None, format!("{long} 1 s")),
+        (None, Some(2000), format!("{silent} 2 s")),
+        (Some(3000), Some(2000), format!("{silent} 2 s")),
+        (Some(1000), Some(2000), format!("{long} 1 s")),
+    ] {
+        let project = Project::new("let x = session \"slow\"\n");
+        let engine = project.engine();
+        let mut request = prose_runtime::RunRequest {
+            bundle: project.bundle(),
+            program: "main.prose".into(),
+            inputs: Default::default(),
+            options: Default::default(),
+            backend: simulate(&engine, "[defaults]\ndelay_ms = 5000\n"),
+            attach: Default::default(),
+        };
+        request.options.timeout_ms = timeout_ms;
+        request.options.idle_timeout_ms = idle_timeout_ms;
+        let result = engine.start(request).await.unwrap().join().await.unwrap();
+        assert_eq!(result.status, RunStatus::Failed);
+        let error = result.error.unwrap();
+        assert_eq!(
+            (error.kind, error.message),
+            (prose_model::ErrorKind::Timeout, message)
+        );
+    }
 }
 
 #[tokio::test]

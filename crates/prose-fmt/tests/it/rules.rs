@@ -193,7 +193,23 @@ option "d":
 option "e":
   do e
 "##,
-        expect![[]],
+        expect![[r#"
+            session "a"
+              context: # why
+                # the first
+
+                # of two
+                - b
+                # another
+                - c
+            choice **which**:
+              # one way
+              option "d":
+                do d
+              # or the other
+              option "e":
+                do e
+        "#]],
     );
 }
 

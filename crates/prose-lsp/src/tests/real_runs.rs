@@ -281,7 +281,8 @@ async fn what_failed_in_passing_is_asked_again_on_request() {
     client.open(&file, 1, program).await;
     let argument = json!({ "uri": file, "backend": "simulate" });
     let run = command(&mut client, "prose.run", argument).await.unwrap()["runId"].clone();
-    let sessions = |events: &[Value]| events.iter().filter(|e| e["type"] == "session_started").count();
+    // What an earlier process asked is told again, but not spawned.
+    let sessions = |events: &[Value]| events.iter().filter(|e| e["type"] == "session_spawned").count();
     let first = events(&mut client).await;
     assert_eq!(
         (sessions(&first), &first.last().unwrap()["status"]),
