@@ -236,7 +236,7 @@ impl ChunkMap {
                 Looked::To(0) => false,
                 Looked::To(reach) => edit.start <= usize::from(self.range(index).end()) + reach as usize,
                 Looked::ForStars => closes,
-                Looked::AtAll => true,
+                Looked::AtAll(_) => true,
             };
             if affected {
                 first = index;
@@ -262,8 +262,18 @@ impl ChunkMap {
                 None => text.len(),
             };
             let stretch = Stretch::lex(text, from, limit);
-            let legal = (nearest..(furthest + 1).min(count))
-                .find(|index| stretch.is_cut(edit.moved(self.starts[*index])));
+            // What stands before a statement that ends a token in front of it was read with that in mind, then and now.
+            let mut ended = 0;
+            for index in first..nearest.saturating_sub(1) {
+                ended = ended.max(self.ended_at(index));
+            }
+            let legal = (nearest..(furthest + 1).min(count)).find(|index| {
+                ended = ended.max(self.ended_at(index - 1));
+                let place = edit.moved(self.starts[*index]);
+                ended <= usize::from(self.starts[*index])
+                    && stretch.is_cut(place)
+                    && stretch.ended_before(place) <= place
+            });
             if let Some(index) = legal {
                 return (stretch, index);
             }
@@ -279,6 +289,14 @@ impl ChunkMap {
         }
     }
 
+    /// The last statement before which a token of a chunk was ended; 0 if there is none.
+    fn ended_at(&self, index: usize) -> usize {
+        match self.reach[index] {
+            Looked::AtAll(0) | Looked::To(_) | Looked::ForStars => 0,
+            Looked::AtAll(further) => usize::from(self.range(index).end()) + further as usize,
+        }
+    }
+
     /// Joins the only new chunk, which is tiny and ends at `end`, with the smaller neighbour if that isn't large itself.
     /// The starts behind `old` have been moved already.
     fn join_neighbour(&self, old: &mut Range<usize>, starts: &mut [usize], reach: &mut [Looked], end: usize) {
@@ -290,10 +308,10 @@ impl ChunkMap {
             };
             (len <= self.sizes.target + self.sizes.tiny).then_some((len, index))
         };
+        let at_all = |looked: Looked| matches!(looked, Looked::AtAll(_));
         // Behind a token that was ended because of what comes further on the cut has to stay.
-        let before =
-            size_of(old.start.checked_sub(1)).filter(|(_, index)| self.reach[*index] != Looked::AtAll);
-        let after = size_of(Some(old.end)).filter(|_| reach[0] != Looked::AtAll);
+        let before = size_of(old.start.checked_sub(1)).filter(|(_, index)| !at_all(self.reach[*index]));
+        let after = size_of(Some(old.end)).filter(|_| !at_all(reach[0]));
         match (before, after) {
             (Some((len, index)), other) if other.is_none_or(|(after, _)| len <= after) => {
                 // What the chunk in front looked at behind its end is now partly inside.
@@ -369,6 +387,16 @@ impl Stretch {
 
     fn is_cut(&self, offset: usize) -> bool {
         offset == self.from || self.cuts.binary_search(&offset).is_ok()
+    }
+
+    /// The last statement before which a token in front of a place was ended; 0 if there is none.
+    fn ended_before(&self, place: usize) -> usize {
+        let tokens = self.looked.iter().take_while(|(at, _)| *at < place);
+        let ended = tokens.filter_map(|(_, looked)| match looked {
+            Looked::AtAll(ended) if *ended > 0 => Some(self.from + *ended as usize),
+            _ => None,
+        });
+        ended.max().unwrap_or(0)
     }
 
     /// How far behind a range the lexer looked for the ends of the tokens in it.

@@ -404,9 +404,9 @@ impl State<'_> {
             }
         }
         let looked = match unclosed && !decided {
-            true => Looked::AtAll,
+            true => Looked::AtAll(0),
             // Whether a statement begins depends on what follows its first word.
-            false => u32::try_from(self.lexed.end(stopped + 2)).map_or(Looked::AtAll, Looked::To),
+            false => u32::try_from(self.lexed.end(stopped + 2)).map_or(Looked::AtAll(0), Looked::To),
         };
         let start = u32::try_from(self.lexed.start(outermost)).unwrap_or(u32::MAX);
         self.out.looked.push((start, looked));

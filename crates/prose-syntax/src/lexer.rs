@@ -39,16 +39,19 @@ pub(crate) enum Looked {
     To(u32),
     /// To the text's end for three stars: changes that make some.
     ForStars,
-    /// At all that comes: any change.
-    AtAll,
+    /// At all that comes: any change. Where the token was ended before a statement further on, it counts how far on that is,
+    /// since what stands in between was read with that in mind; else 0.
+    AtAll(u32),
 }
 
 impl Looked {
     /// The same, counted from so many bytes further on.
     pub(crate) fn counted_from(self, start: usize) -> Looked {
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
         match self {
-            Looked::To(to) => Looked::To(to.saturating_sub(u32::try_from(start).unwrap_or(u32::MAX))),
-            all => all,
+            Looked::To(to) => Looked::To(to.saturating_sub(start)),
+            Looked::AtAll(ended) => Looked::AtAll(ended.saturating_sub(start)),
+            Looked::ForStars => Looked::ForStars,
         }
     }
 }
@@ -126,7 +129,7 @@ pub(crate) fn lex_until(text: &str, limit: usize, out: &mut Lexed, outlook: &mut
         out,
         plain: false,
         reopened: None,
-        barrier: 0,
+        barrier: outlook.barrier.saturating_sub(outlook.from),
         outlook,
     };
     if text.starts_with('\u{feff}') {
@@ -390,7 +393,7 @@ impl Lexer<'_> {
     fn discretion(&mut self) -> SyntaxKind {
         let start = self.pos;
         let stars = self.stars(start);
-        let looked = |to: usize| u32::try_from(to).map_or(Looked::AtAll, Looked::To);
+        let looked = |to: usize| u32::try_from(to).map_or(Looked::AtAll(0), Looked::To);
         let end = match stars {
             4 => Ok(start + 4),
             2 => match self.find_stars(start + 2, self.line_end(start), 2) {
@@ -398,7 +401,7 @@ impl Lexer<'_> {
                 None => match self.find_on_later_lines(start) {
                     Ok(end) if self.passes_barrier(start, Some(end)) => {
                         self.ended(start);
-                        Err(Looked::AtAll)
+                        Err(Looked::AtAll(0))
                     }
                     Ok(end) => Ok(end),
                     Err(to) => Err(looked(to)),
@@ -422,7 +425,7 @@ impl Lexer<'_> {
             Err(looked) => {
                 // Stars alone on their line look for a colon on the lines below.
                 let alone = stars != 2 && self.text[start + stars..self.line_end(start)].trim().is_empty();
-                self.looked(start, if alone { Looked::AtAll } else { looked });
+                self.looked(start, if alone { Looked::AtAll(0) } else { looked });
                 self.pos = if stars == 2 {
                     // The colon that opens the body stays outside, so that the body is still found.
                     let line = self.text[start..self.line_end(start)].trim_end();

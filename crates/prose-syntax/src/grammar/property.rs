@@ -398,7 +398,13 @@ fn bare_word(p: &mut Parser<'_>) {
     let from = p.pos();
     let m = p.start();
     p.bump();
-    while p.touches(0) && !p.at_line_end() && !matches!(p.current(), COMMA) && !p.at_closer() {
+    // A text that touches a long one is no part of it.
+    while p.touches(0)
+        && matches!(
+            p.current(),
+            UNKNOWN | COLON | AT | DOT | IDENT | NUMBER | DURATION | MINUS
+        )
+    {
         p.bump();
     }
     m.complete(p, BARE_WORD);

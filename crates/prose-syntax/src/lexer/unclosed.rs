@@ -29,6 +29,8 @@ pub(crate) struct Outlook {
     /// For begins of strings and discretions over several lines: whether all from there on end, and nothing behind looks like
     /// prose that was taken for code. The same whatever reading came upon them.
     known: FxHashMap<usize, bool>,
+    /// The statement before which a token was ended last; 0 when none was. A part may be lexed from a cut in front of it.
+    pub(crate) barrier: usize,
     /// Such begins in the reading under way, in order.
     openers: Vec<usize>,
     /// The last place in it where something does not end, or prose was taken for code.
@@ -43,21 +45,20 @@ impl Lexer<'_> {
         if self.plain {
             self.note(start, closed.is_some());
         } else if self.passes_barrier(start, closed.map(|(_, end)| end)) {
-            self.looked(start, Looked::AtAll);
             self.ended(start);
             return self.unclosed_string(start, self.barrier);
         } else if closed.is_none() || self.opens_string(start, until) {
             match self.head_between(start, until) {
                 Some(head) => {
-                    self.looked(start, Looked::AtAll);
+                    self.looked(start, Looked::AtAll(0));
                     if closed.is_none() || !self.all_closed(start) {
+                        self.set_barrier(head);
                         self.ended(start);
-                        self.barrier = head;
                         return self.unclosed_string(start, head);
                     }
                 }
                 None if closed.is_none() => {
-                    self.looked(start, Looked::AtAll);
+                    self.looked(start, Looked::AtAll(0));
                     return self.unclosed_string(start, until);
                 }
                 None => {}
@@ -76,17 +77,16 @@ impl Lexer<'_> {
         let end = closed?;
         let stars = end - 3;
         if self.passes_barrier(start, closed) {
-            self.looked(start, Looked::AtAll);
             self.ended(start);
             return None;
         }
         if self.opens_discretion(start, stars)
             && let Some(head) = self.head_between(start, stars)
         {
-            self.looked(start, Looked::AtAll);
+            self.looked(start, Looked::AtAll(0));
             if !self.all_closed(start) {
+                self.set_barrier(head);
                 self.ended(start);
-                self.barrier = head;
                 return None;
             }
         }
@@ -129,8 +129,18 @@ impl Lexer<'_> {
         start < self.barrier && end.is_none_or(|end| end > self.barrier)
     }
 
+    fn set_barrier(&mut self, head: usize) {
+        self.barrier = head;
+        self.outlook.barrier = self.outlook.from + head;
+    }
+
+    /// Notes that a token was ended before the barrier.
     pub(super) fn ended(&mut self, start: usize) {
         self.out.ended.push(u32::try_from(start).unwrap_or(u32::MAX));
+        self.looked(
+            start,
+            Looked::AtAll(u32::try_from(self.barrier).unwrap_or(u32::MAX)),
+        );
     }
 
     /// In a plain reading, notes a begin and whether it has an end.
@@ -287,7 +297,7 @@ impl Lexer<'_> {
         self.out.starts.truncate(index);
         self.out.errors.retain(|it| it.range.start() < at.into());
         self.out.looked.retain(|(start, _)| *start < at);
-        self.out.looked.push((at, Looked::AtAll));
+        self.out.looked.push((at, Looked::AtAll(0)));
         self.out.ended.retain(|start| *start < at);
         self.out.ended.push(at);
         self.push(WHITESPACE, place);

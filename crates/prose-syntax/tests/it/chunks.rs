@@ -130,3 +130,21 @@ fn side_by_side_is_the_whole() {
         check_concatenation(text);
     }
 }
+
+/// Where a text that is left open ends is known also to what is scanned from a cut in front of that place.
+#[test]
+fn a_statement_far_on_that_ends_a_text() {
+    let rest = format!("\n{}\"\"\"\nchoice***\"\"\"\n", "x\n".repeat(20_000));
+    let (before, after) = (format!("a\nc {rest}"), format!("a\nc ***{rest}"));
+    check_concatenation(&after);
+    let place = TextRange::empty(TextSize::from(4));
+    let mut map = ChunkMap::with_target(&before, 1);
+    map.edit(&after, place, TextSize::from(3));
+    assert!(map.starts() == ChunkMap::with_target(&after, 1).starts());
+    map.edit(
+        &before,
+        TextRange::at(place.start(), TextSize::from(3)),
+        TextSize::from(0),
+    );
+    assert!(map.starts() == ChunkMap::with_target(&before, 1).starts());
+}
