@@ -12,6 +12,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! [`openclaw`] does the same in the place of an agents' gateway.
+//!
 //! Deliberately absent: meaning. Nothing is answered that the script doesn't say, and a request that no rule fits is refused.
 //! TLS and HTTP/2, too.
 //!
@@ -22,6 +24,7 @@ mod api;
 mod asked;
 mod choose;
 mod log;
+pub mod openclaw;
 mod plan;
 mod script;
 mod server;

@@ -8,7 +8,9 @@ use prose_model::backend::{BackendCatalog, BackendSpec, Variables};
 use crate::api::{AnthropicFactory, OpenAiFactory};
 use crate::detect::Needs;
 use crate::mock::{MockError, MockFile};
-use crate::{AcpFactory, ClaudeFactory, InputSource, IssueObserver, Judge, SessionBackend, Simulate};
+use crate::{
+    AcpFactory, ClaudeFactory, InputSource, IssueObserver, Judge, OpenClawFactory, SessionBackend, Simulate,
+};
 
 /// A backend ready to use: its sessions, its judge, and what it answers besides.
 #[derive(Clone)]
@@ -165,6 +167,7 @@ impl Registry {
         registry.catalog = catalog;
         registry.add(ClaudeFactory);
         registry.add(AcpFactory);
+        registry.add(OpenClawFactory);
         registry.add(AnthropicFactory::default());
         registry.add(OpenAiFactory::default());
         registry.add(SimulateFactory);

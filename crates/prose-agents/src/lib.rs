@@ -24,6 +24,7 @@ mod judge;
 pub mod judging;
 pub mod mcp;
 mod mock;
+mod openclaw;
 pub mod policy;
 pub mod process;
 pub mod prompt;
@@ -45,6 +46,7 @@ pub use mock::{
     DecodeRule, Defaults, FailSpec, InputRule, MockError, MockErrorKind, MockFile, Pattern, SessionAnswer,
     SessionRule, TokenSpec, VerdictRule,
 };
+pub use openclaw::{OpenClaw, OpenClawFactory};
 pub use policy::Policy;
 pub use redact::{RedactStream, Redactor, Secret};
 pub use session::{

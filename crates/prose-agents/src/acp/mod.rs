@@ -4,7 +4,7 @@
 //! by the session's [`Policy`]. It is offered no files and no terminal of ours: what it does with them it does itself.
 
 mod connection;
-mod offer;
+pub(crate) mod offer;
 mod permit;
 mod preset;
 mod turn;
@@ -34,13 +34,13 @@ pub(crate) const SETUP: &str = "name an agent that speaks the Agent Client Proto
                                 `command` = claude, codex, gemini, opencode, or any program";
 
 /// Words for classes of models, which a program may use with any backend.
-const CLASSES: &[&str] = &["sonnet", "opus", "haiku"];
+pub(crate) const CLASSES: &[&str] = &["sonnet", "opus", "haiku"];
 /// The model of sessions that name none, in `[models]`.
-const DEFAULT_MODEL: &str = "default";
+pub(crate) const DEFAULT_MODEL: &str = "default";
 /// The model that decides, in `[models]`.
-const JUDGE_MODEL: &str = "judge";
+pub(crate) const JUDGE_MODEL: &str = "judge";
 /// How long a decision may take.
-const JUDGE_TIME: Duration = Duration::from_secs(5 * 60);
+pub(crate) const JUDGE_TIME: Duration = Duration::from_secs(5 * 60);
 /// How long an agent may take until it is ready: some are fetched first.
 const START_TIME: Duration = Duration::from_secs(2 * 60);
 

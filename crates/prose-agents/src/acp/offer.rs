@@ -13,6 +13,46 @@ struct Choice {
     name: String,
 }
 
+/// What there is to choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Choices(Vec<Choice>);
+
+impl Choices {
+    /// Of ids and names.
+    pub(crate) fn new(choices: impl IntoIterator<Item = (String, String)>) -> Choices {
+        let choice = |(id, name)| Choice { id, name };
+        Choices(choices.into_iter().map(choice).collect())
+    }
+
+    /// The one that is meant by a name: by its id, then by its name, then the one that has the name as a word in it.
+    pub(crate) fn find(&self, wanted: &str) -> Option<&str> {
+        let wanted = wanted.trim().to_lowercase();
+        if wanted.is_empty() {
+            return None;
+        }
+        let lower = |text: &str| text.to_lowercase();
+        let by = |is: &dyn Fn(&Choice) -> bool| self.0.iter().find(|choice| is(choice));
+        by(&|choice| lower(&choice.id) == wanted)
+            .or_else(|| by(&|choice| lower(&choice.name) == wanted))
+            // `sonnet` is `anthropic/claude-sonnet-4-5` and not `sonnetto`.
+            .or_else(|| by(&|choice| has_word(&lower(&choice.id), &wanted)))
+            .or_else(|| by(&|choice| has_word(&lower(&choice.name), &wanted)))
+            .map(|choice| choice.id.as_str())
+    }
+
+    /// Their ids, for a message.
+    pub(crate) fn in_words(&self) -> String {
+        let mut ids: Vec<&str> = self.0.iter().map(|choice| choice.id.as_str()).collect();
+        let left = ids.len().saturating_sub(NAMED);
+        ids.truncate(NAMED);
+        let mut text = ids.join(", ");
+        if left > 0 {
+            text.push_str(&format!(" and {left} more"));
+        }
+        text
+    }
+}
+
 /// How the agent is told what was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Way {
@@ -26,7 +66,7 @@ enum Way {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
     way: Way,
-    choices: Vec<Choice>,
+    choices: Choices,
     /// What counts if nothing is chosen.
     pub(super) current: Option<String>,
 }
@@ -55,7 +95,7 @@ impl Offer {
     }
 
     fn by_itself(state: &Json, list: &str, id: &str, current: &str, way: Way) -> Option<Offer> {
-        let choices = choices(state.get(list)?, id);
+        let choices = Choices(choices(state.get(list)?, id));
         Some(Offer {
             way,
             choices,
@@ -78,31 +118,20 @@ impl Offer {
             })?;
         Some(Offer {
             way: Way::Option(option["id"].as_str()?.to_owned()),
-            choices: choices(&option["options"], "value"),
+            choices: Choices(choices(&option["options"], "value")),
             current: option["currentValue"].as_str().map(ToOwned::to_owned),
         })
     }
 
     /// The first of these ids that is offered.
     pub(super) fn first_of(&self, ids: &[&'static str]) -> Option<&'static str> {
-        let offered = |id: &&&str| self.choices.iter().any(|choice| choice.id == **id);
+        let offered = |id: &&&str| self.choices.0.iter().any(|choice| choice.id == **id);
         ids.iter().find(offered).copied()
     }
 
-    /// The one that is meant by a name: by its id, then by its name, then the one that has the name as a word in it.
+    /// The one that is meant by a name.
     pub(super) fn find(&self, wanted: &str) -> Option<&str> {
-        let wanted = wanted.trim().to_lowercase();
-        if wanted.is_empty() {
-            return None;
-        }
-        let lower = |text: &str| text.to_lowercase();
-        let by = |is: &dyn Fn(&Choice) -> bool| self.choices.iter().find(|choice| is(choice));
-        by(&|choice| lower(&choice.id) == wanted)
-            .or_else(|| by(&|choice| lower(&choice.name) == wanted))
-            // `sonnet` is `anthropic/claude-sonnet-4-5` and not `sonnetto`.
-            .or_else(|| by(&|choice| has_word(&lower(&choice.id), &wanted)))
-            .or_else(|| by(&|choice| has_word(&lower(&choice.name), &wanted)))
-            .map(|choice| choice.id.as_str())
+        self.choices.find(wanted)
     }
 
     /// The request that chooses.
@@ -119,14 +148,7 @@ impl Offer {
 
     /// What is offered, for a message.
     pub(super) fn in_words(&self) -> String {
-        let mut ids: Vec<&str> = self.choices.iter().map(|choice| choice.id.as_str()).collect();
-        let left = ids.len().saturating_sub(NAMED);
-        ids.truncate(NAMED);
-        let mut text = ids.join(", ");
-        if left > 0 {
-            text.push_str(&format!(" and {left} more"));
-        }
-        text
+        self.choices.in_words()
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::Value as Json;
 
 use crate::claude::permit::{climbs, holds_only_readable, host_of};
 use crate::policy::{Access, Decision, Denial, Gate, shown};
-use crate::{PermissionAnswer, PermissionQuestion, SessionSink};
 
 /// The parts of a tool call that are looked at.
 const PARTS: &[&str] = &["title", "name", "kind", "rawInput", "locations", "content"];
@@ -185,13 +184,8 @@ fn quoted_word(word: &str) -> String {
 }
 
 /// Decides whether a tool may be used; the text says why not. Without a gate nothing is permitted.
-pub(super) async fn permit(
-    gate: Option<&Gate>,
-    sink: Option<&dyn SessionSink>,
-    dir: &Path,
-    call: &ToolCall,
-) -> Result<(), String> {
-    let (Some(gate), Some(sink)) = (gate, sink) else {
+pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, call: &ToolCall) -> Result<(), String> {
+    let Some(gate) = gate else {
         return Err("this session has no tools".to_owned());
     };
     let name = call.name();
@@ -247,36 +241,21 @@ pub(super) async fn permit(
         // Only the agent itself thinks; what comes of it is asked again.
         "think" => Ok(()),
         "switch_mode" => Err("the mode of a session stays as it was chosen".to_owned()),
-        _ => ask(gate, sink, call).await,
+        _ => ask(gate, call).await,
     }
 }
 
 /// Asks a person about something that no permission speaks of.
-async fn ask(gate: &Gate, sink: &dyn SessionSink, call: &ToolCall) -> Result<(), String> {
-    let (name, detail) = (call.name(), call.detail());
-    let possible = |key| gate.policy().is_possible(key);
-    if !possible("bash") || !possible("execute") {
-        let why = Denial::Rule {
-            key: "execute",
-            what: name,
-        };
-        return Err(why.to_string());
-    }
+async fn ask(gate: &Gate, call: &ToolCall) -> Result<(), String> {
     // What it names must at least be there to be read.
     for path in call.paths() {
         if let Decision::Deny(why) = gate.policy().decide(Access::Read(&path)) {
             return Err(why.to_string());
         }
     }
-    let question = PermissionQuestion {
-        key: "execute".to_owned(),
-        tool: name.clone(),
-        detail: detail.clone(),
-    };
-    match sink.ask_permission(question).await {
-        PermissionAnswer::Allow | PermissionAnswer::AllowSession => Ok(()),
-        PermissionAnswer::Deny => Err(Denial::Refused(format!("{name} {detail}")).to_string()),
-    }
+    let (name, detail) = (call.name(), call.detail());
+    let asked = gate.ask_other(&name, &detail);
+    asked.await.map_err(|why| why.to_string())
 }
 
 /// The answer to a question, of the options that the agent offers.

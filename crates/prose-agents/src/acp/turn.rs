@@ -527,7 +527,7 @@ async fn decide(
             let _ = responder.respond(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled));
             return None;
         }
-        permitted = permit::permit(job.gate.as_deref(), job.sink.as_deref(), &job.dir, &call) => permitted,
+        permitted = permit::permit(job.gate.as_deref(), &job.dir, &call) => permitted,
     };
     let outcome = permit::outcome(&request.options, permitted.is_ok());
     // One that is gone needs no answer.

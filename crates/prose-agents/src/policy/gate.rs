@@ -96,6 +96,28 @@ impl Gate {
         }
     }
 
+    /// Asks a person about something that no permission speaks of. A session that may run nothing may not do that either.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub async fn ask_other(&self, tool: &str, detail: &str) -> Result<(), Denial> {
+        if !self.policy.is_possible("bash") || !self.policy.is_possible("execute") {
+            return Err(Denial::Rule {
+                key: "execute",
+                what: tool.to_owned(),
+            });
+        }
+        let question = PermissionQuestion {
+            key: "execute".to_owned(),
+            tool: tool.to_owned(),
+            detail: detail.to_owned(),
+        };
+        match self.sink.ask_permission(question).await {
+            PermissionAnswer::Allow | PermissionAnswer::AllowSession => Ok(()),
+            PermissionAnswer::Deny => Err(Denial::Refused(format!("{tool} {detail}"))),
+        }
+    }
+
     fn granted(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
