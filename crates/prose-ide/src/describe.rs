@@ -459,7 +459,7 @@ pub(crate) fn permissions(agent: Option<&ast::AgentDef>, own: &[ast::Property]) 
     }
     // Said once: where a session has rules besides its agent's, it was told with the agent.
     if own.is_empty() || agent.is_none() {
-        lines.push(format!("\nNever: {}.", vocabulary::PERMISSION_NEVER));
+        lines.push(format!("\nNever: {}.", prose_model::protected::never()));
     }
     Some(Part::Words(lines.join("\n")))
 }

@@ -547,7 +547,7 @@ mod tests {
                 - `bash`: `deny` (agent)
                 - `network`: a person is asked about each host (default)
 
-                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors and agents, and what Git, shells and containers are told by and run.
             "#]],
         );
         check(
@@ -569,7 +569,7 @@ mod tests {
                 - `bash`: `deny` (agent)
                 - `network`: a person is asked about each host (default)
 
-                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors and agents, and what Git, shells and containers are told by and run.
 
                 In this session:
 
@@ -610,7 +610,7 @@ mod tests {
                 - `bash`: a person is asked about each command (default)
                 - `network`: `deny` (session)
 
-                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors, and what Git runs or is told by.
+                Never: files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, settings of editors and agents, and what Git, shells and containers are told by and run.
             "#]],
         );
         check(

@@ -12,6 +12,7 @@ mod effect;
 mod event;
 mod ids;
 mod journal;
+pub mod protected;
 mod value;
 pub mod vocabulary;
 

@@ -409,10 +409,6 @@ pub static PERMISSION_DEFAULTS: &[Word] = &[
     value("network", "a person is asked about each host"),
 ];
 
-/// What no permission grants, in words.
-pub const PERMISSION_NEVER: &str = "files outside of the workspace, the keys in `.prose/.env`, and writing to `.prose/`, `prose.toml`, `prose.lock`, \
-     settings of editors, and what Git runs or is told by";
-
 /// The kinds of backend whose own program uses the tools: it is told the rules, and keeps them in its own way.
 pub static OWN_TOOLS: &[&str] = &["claude", "acp", "openclaw"];
 

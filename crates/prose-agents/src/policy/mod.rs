@@ -19,7 +19,7 @@ use pattern::{Commands, Globs, Hosts};
 use protected::Protection;
 
 pub use gate::{Gate, shown};
-pub(crate) use protected::{WATCHED, WATCHED_ENDINGS};
+pub(crate) use protected::{is_watched_by_ending, watched};
 
 /// What a session wants to do. Paths are absolute, or relative to the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

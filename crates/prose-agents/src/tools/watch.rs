@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::policy::{WATCHED, WATCHED_ENDINGS};
+use crate::policy::{is_watched_by_ending, watched};
 
 /// Most entries that are looked at in one place.
 const ENTRIES: usize = 5_000;
@@ -36,10 +36,9 @@ pub(super) fn changed(before: &Fingerprints, after: &Fingerprints) -> Vec<String
 fn look(root: &Path) -> Fingerprints {
     let named = std::fs::read_dir(root).into_iter().flatten().flatten();
     let named = named.filter_map(|entry| entry.file_name().into_string().ok());
-    let named = named.filter(|name| WATCHED_ENDINGS.iter().any(|ending| name.ends_with(ending)));
-    WATCHED
-        .iter()
-        .map(|name| (*name).to_owned())
+    let named = named.filter(|name| is_watched_by_ending(name));
+    watched()
+        .map(str::to_owned)
         .chain(named)
         .map(|name| {
             let print = fingerprint(&root.join(&name));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prose_model::vocabulary;
+use prose_model::{protected, vocabulary};
 use prose_runtime::plan::{Plan, PlannedSession, plan};
 
 use super::run::{Prepared, load};
@@ -34,7 +34,7 @@ pub(super) fn dry_run(args: &RunArgs) -> Exit {
                     .iter()
                     .map(|default| (default.word, default.doc))
                     .collect::<BTreeMap<_, _>>(),
-                "never": vocabulary::PERMISSION_NEVER,
+                "never": protected::never(),
                 "ownTools": backend.as_deref().is_some_and(|name| has_own_tools(&prepared, name)),
             },
         });
@@ -156,7 +156,7 @@ fn permissions(text: &mut String, prepared: &Prepared, backend: Option<&str>, pa
         let name = paint.dim(&format!("{:<8}", default.word));
         text.push_str(&format!("  {name}  {}\n", default.doc));
     }
-    let never = vocabulary::PERMISSION_NEVER.replace('`', "");
+    let never = protected::never().replace('`', "");
     text.push_str(&format!("  {}  {never}\n", paint.dim("never   ")));
     if let Some(name) = backend.filter(|name| has_own_tools(prepared, name)) {
         let note = format!(
