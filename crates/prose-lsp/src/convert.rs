@@ -156,7 +156,10 @@ pub(crate) fn diagnostics(snapshot: &Snapshot, file: FileId) -> Cancellable<Vec<
             range: places.lines(file)?.range(item.range),
             severity: Some(diagnostic_severity(item.severity)),
             code: Some(lsp::NumberOrString::String(item.code.to_owned())),
-            code_description: None,
+            code_description: snapshot.session.code_pages.as_ref().and_then(|pages| {
+                let href = pages.join(&format!("{}.md", item.code)).ok()?;
+                Some(lsp::CodeDescription { href })
+            }),
             source: Some("prose".to_owned()),
             message: item.message,
             related_information: (!related.is_empty()).then_some(related),

@@ -17,6 +17,7 @@ mod guard;
 mod handlers;
 mod main_loop;
 mod outbox;
+mod pages;
 mod parent;
 mod positions;
 mod project;

@@ -1,5 +1,6 @@
 //! One session from the first byte to the exit code.
 
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -34,6 +35,8 @@ const PANICKED: i32 = 101;
 pub struct Config {
     /// Version reported in `initialize`.
     pub version: String,
+    /// A folder of our own for what can be made again. Without one diagnostics have no links to pages about their codes.
+    pub cache: Option<PathBuf>,
     /// Longest message accepted from the client, in bytes.
     pub max_message: usize,
     /// Called when there was nothing to do for a moment after some work and the server has let go of what it can: the
@@ -46,6 +49,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            cache: None,
             max_message: 64 * 1024 * 1024,
             at_rest: || (),
         }
@@ -135,6 +139,7 @@ pub(crate) async fn serve_with(
         session: OnceLock::new(),
         settings: Arc::default(),
         parent: parents,
+        cache: config.cache,
         version: config.version,
     };
     let raw = replies.clone();

@@ -2,6 +2,7 @@
 //!
 //! IMPORTANT: every method sends its event before its first await (see `guard.rs`), and none awaits the client.
 
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -39,6 +40,7 @@ use crate::handlers;
 use crate::handlers::{PullResults, TokenResults, ViewText, ViewTextParams};
 use crate::main_loop::Event;
 use crate::outbox::Outbox;
+use crate::pages;
 use crate::parent::Editor;
 use crate::query::{Basis, Reach, Snapshot, query};
 use crate::runs::{Changes, Command, How, Resumption, RunArgs, Runs, StartRequest, refused};
@@ -61,6 +63,8 @@ pub(crate) struct Backend {
     pub(crate) pulled: Arc<PullResults>,
     /// Is told the editor's process.
     pub(crate) parent: watch::Sender<Option<Arc<Editor>>>,
+    /// See [`crate::Config::cache`].
+    pub(crate) cache: Option<PathBuf>,
     pub(crate) version: String,
 }
 
@@ -250,7 +254,12 @@ impl SettingsReader {
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
-        let (session, settings, problem) = Session::new(&params);
+        let (mut session, settings, problem) = Session::new(&params);
+        if let Some(below) = self.cache.as_deref().filter(|_| session.code_descriptions) {
+            session.code_pages = pages::folder(below)
+                .inspect_err(|error| tracing::info!(%error, "no pages about codes"))
+                .ok();
+        }
         let session = Arc::new(session);
         if self.session.set(Arc::clone(&session)).is_err() {
             return Err(Error::invalid_request());

@@ -46,6 +46,10 @@ pub(crate) struct Session {
     pub(crate) action_literals: bool,
     /// `DiagnosticRelatedInformation` is shown.
     pub(crate) related_information: bool,
+    /// The client shows where a code is described.
+    pub(crate) code_descriptions: bool,
+    /// The folder with the pages about codes, if they can be had.
+    pub(crate) code_pages: Option<Url>,
     /// Diagnostics may be tagged.
     pub(crate) diagnostic_tags: bool,
     /// The client asks for diagnostics; it is not told of them on our own account.
@@ -112,6 +116,8 @@ impl Session {
                 .and_then(|t| t.code_action.as_ref())
                 .is_some_and(|a| a.code_action_literal_support.is_some()),
             related_information: publish.and_then(|p| p.related_information) == Some(true),
+            code_descriptions: publish.and_then(|p| p.code_description_support) == Some(true),
+            code_pages: None,
             diagnostic_tags: publish.is_some_and(|p| p.tag_support.is_some()),
             pulls_diagnostics: text.is_some_and(|t| t.diagnostic.is_some()),
             refreshes_diagnostics: workspace

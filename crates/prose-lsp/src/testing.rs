@@ -33,17 +33,17 @@ pub(crate) struct TestClient {
 impl TestClient {
     /// A server that has not been initialized.
     pub(crate) fn raw() -> TestClient {
-        TestClient::serve(|outbox| Arc::new(Runtime::new(outbox)))
+        TestClient::serve(Config::default(), |outbox| Arc::new(Runtime::new(outbox)))
     }
 
-    fn serve(engine: impl FnOnce(Outbox) -> Arc<dyn Engine> + Send + 'static) -> TestClient {
+    fn serve(config: Config, engine: impl FnOnce(Outbox) -> Arc<dyn Engine> + Send + 'static) -> TestClient {
         // As large as an operating system's pipe, so that nobody is ahead further than in reality.
         let (stdin, server_in) = tokio::io::duplex(64 * 1024);
         let (server_out, stdout) = tokio::io::duplex(64 * 1024);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let config = Config {
             max_message: 1 << 20,
-            ..Config::default()
+            ..config
         };
         let server = tokio::spawn(serve_with(server_in, server_out, config, engine, async {
             if stopped.await.is_err() {
@@ -72,9 +72,17 @@ impl TestClient {
         TestClient::raw().initialized(initialize).await
     }
 
+    /// An initialized session of a server that the host program decided something about.
+    pub(crate) async fn configured(config: Config, initialize: Value) -> TestClient {
+        let client = TestClient::serve(config, |outbox| Arc::new(Runtime::new(outbox)));
+        client.initialized(initialize).await
+    }
+
     /// An initialized session whose runs are driven by `engine`.
     pub(crate) async fn with_engine(engine: Arc<dyn Engine>, initialize: Value) -> TestClient {
-        TestClient::serve(move |_| engine).initialized(initialize).await
+        TestClient::serve(Config::default(), move |_| engine)
+            .initialized(initialize)
+            .await
     }
 
     async fn initialized(self, initialize: Value) -> TestClient {

@@ -19,4 +19,4 @@ pub use config::{
 pub use env::Environment;
 pub use files::{LoadError, MAX_FILE, find_programs, read_program, would_find};
 pub use load::{Loaded, REGISTRY, RemoteUse, Target, Workspace, load, resolve_target, resolve_use};
-pub use root::{find_root, home};
+pub use root::{cache, find_root, home};

@@ -27,6 +27,11 @@ pub fn home() -> Option<PathBuf> {
     directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
 }
 
+/// Where what can be made again may be kept for this user, if there is such a place. It need not exist.
+pub fn cache() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "prose").map(|dirs| dirs.cache_dir().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

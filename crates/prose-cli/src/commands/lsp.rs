@@ -9,6 +9,7 @@ pub fn lsp(_args: &LspArgs) -> Exit {
     memory::set_up();
     let config = prose_lsp::Config {
         at_rest: memory::give_back,
+        cache: prose_project::cache(),
         ..prose_lsp::Config::default()
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread()

@@ -521,3 +521,27 @@ async fn formatting_of_a_document_of_a_range_and_while_typing() {
         .unwrap();
     assert_eq!(edits, json!([]), "the line is as deep as the one above");
 }
+
+#[tokio::test]
+async fn a_diagnostic_links_to_the_page_of_its_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = || crate::Config {
+        cache: Some(dir.path().join("prose")),
+        ..crate::Config::default()
+    };
+    let shows = json!({ "textDocument": { "publishDiagnostics": { "codeDescriptionSupport": true } } });
+    for (capabilities, linked) in [(shows, true), (json!({}), false)] {
+        let mut client = TestClient::configured(config(), json!({ "capabilities": capabilities })).await;
+        client.open(A, 1, "session: nobody\n").await;
+        let found = client.diagnostics(A, 1).await;
+        let href = &found[0]["codeDescription"]["href"];
+        assert_eq!(href.is_string(), linked, "{found:?}");
+        if let Some(href) = href.as_str() {
+            let page = lsp_types::Url::parse(href).unwrap().to_file_path().unwrap();
+            assert!(
+                std::fs::read_to_string(page).unwrap().starts_with("# E007"),
+                "{href}"
+            );
+        }
+    }
+}
