@@ -1,10 +1,10 @@
-//! Fixes that diagnostics bring, and Run: some editors show no lenses.
+//! Fixes that diagnostics bring, refactorings, and Run: some editors show no lenses.
 
 use prose_hir::{FileId, RootDatabase, SourceFile};
 use prose_syntax::TextRange;
 
 use crate::types::{CodeAction, CodeActionKind, FileRange, TextEdit};
-use crate::{code_lens, diagnostics, tree};
+use crate::{code_lens, diagnostics, refactor, tree};
 
 /// Findings of one code up to which a fix of all of them is offered unasked.
 const MANY: usize = 200;
@@ -47,6 +47,15 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
             }
         }
     }
+    for action in refactor::refactorings(db, FileRange { file, range }) {
+        let new = match &action.kind {
+            CodeActionKind::Refactor { edits, .. } => !actions.iter().any(|it| made(it) == Some(edits)),
+            _ => true,
+        };
+        if new {
+            actions.push(action);
+        }
+    }
     if code_lens::first_executable(db, file).is_some() {
         actions.extend(code_lens::commands(file).map(|command| CodeAction {
             title: command.title().to_owned(),
@@ -54,6 +63,14 @@ pub(crate) fn code_actions(db: &RootDatabase, FileRange { file, range }: FileRan
         }));
     }
     actions
+}
+
+/// The edits of a fix: what a fix does already needn't be offered once more.
+fn made(action: &CodeAction) -> Option<&Vec<TextEdit>> {
+    match &action.kind {
+        CodeActionKind::QuickFix { edits, .. } => Some(edits),
+        _ => None,
+    }
 }
 
 /// One action for all findings of a code in the file, when it settles more than one.
@@ -124,6 +141,7 @@ mod tests {
                     }
                     out.push_str(&format!("{code} {}\n{text}", action.title));
                 }
+                CodeActionKind::Refactor { .. } => {}
                 CodeActionKind::Run(command) => {
                     out.push_str(&format!("{} simulated={}\n", action.title, command.simulated));
                 }

@@ -60,6 +60,15 @@ impl Setup {
         }
     }
 
+    #[track_caller]
+    pub(crate) fn selection(&self) -> FileRange {
+        let (file, range) = self.fixture.selection();
+        FileRange {
+            file: FileId(file as u32),
+            range: TextRange::new((range.start as u32).into(), (range.end as u32).into()),
+        }
+    }
+
     pub(crate) fn text(&self, file: FileId) -> &str {
         &self.fixture.files[file.0 as usize].text
     }

@@ -23,6 +23,7 @@ mod hover;
 mod inlay_hints;
 mod markdown;
 mod names;
+mod refactor;
 mod references;
 mod rename;
 mod selection_ranges;
@@ -308,7 +309,7 @@ impl Analysis {
         self.with(|db| code_actions::fix_all(db, file, wanted))
     }
 
-    /// Fixes of diagnostics that touch the range, and Run for editors without lenses.
+    /// Fixes of diagnostics that touch the range, refactorings of what is there, and Run for editors without lenses.
     pub fn code_actions(&self, range: FileRange) -> Cancellable<Vec<CodeAction>> {
         self.with(|db| code_actions::code_actions(db, range))
     }

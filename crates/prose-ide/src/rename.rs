@@ -233,7 +233,7 @@ fn verify(
         return Ok(());
     }
     let mut after = RootDatabase::default();
-    after.apply_change(changed(db, edits));
+    after.apply_change(changed(db, edits, &|_| true));
 
     let renamed = |range: FileRange| FileRange {
         file: range.file,
@@ -302,12 +302,16 @@ fn range(start: i64, end: i64) -> Option<TextRange> {
     Some(TextRange::new(size(start)?, size(end)?))
 }
 
-/// All files as they are after the edits.
-fn changed(db: &RootDatabase, edits: &BTreeMap<FileId, Vec<TextEdit>>) -> Change {
+/// The wanted files as they are after the edits.
+pub(crate) fn changed(
+    db: &RootDatabase,
+    edits: &BTreeMap<FileId, Vec<TextEdit>>,
+    wanted: &dyn Fn(SourceFile) -> bool,
+) -> Change {
     let mut change = Change::new();
     let ids: Vec<(SourceFile, FileId)> = db.files().map(|(id, file)| (file, id)).collect();
     let id_of = |file: SourceFile| ids.iter().find(|it| it.0 == file).map(|it| it.1);
-    for (id, file) in db.files() {
+    for (id, file) in db.files().filter(|it| wanted(it.1)) {
         let content = match file.state(db) {
             FileState::Missing => FileContent::Missing,
             FileState::Unapproved => FileContent::Unapproved,
@@ -330,7 +334,8 @@ fn changed(db: &RootDatabase, edits: &BTreeMap<FileId, Vec<TextEdit>>) -> Change
     change
 }
 
-fn applied(text: &str, edits: &[TextEdit]) -> String {
+/// The text after disjoint edits in order.
+pub(crate) fn applied(text: &str, edits: &[TextEdit]) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut at = 0;
     for edit in edits {

@@ -173,12 +173,18 @@ fn check_place(text: &str, analysis: &Analysis, offset: usize) {
         );
         inner = Some(range);
     }
-    let range = FileRange {
-        file: FILE,
-        range: TextRange::empty(position.offset),
-    };
-    for action in analysis.code_actions(range).unwrap() {
-        if let CodeActionKind::QuickFix { edits, .. } | CodeActionKind::FixCode { edits, .. } = action.kind {
+    check_actions(text, analysis, TextRange::empty(position.offset));
+    // A selection of some lines.
+    let end = TextSize::new(offset.saturating_add(70) as u32).max(position.offset);
+    check_actions(text, analysis, TextRange::new(position.offset, end));
+}
+
+fn check_actions(text: &str, analysis: &Analysis, range: TextRange) {
+    for action in analysis.code_actions(FileRange { file: FILE, range }).unwrap() {
+        if let CodeActionKind::QuickFix { edits, .. }
+        | CodeActionKind::FixCode { edits, .. }
+        | CodeActionKind::Refactor { edits, .. } = action.kind
+        {
             edits.iter().for_each(|edit| check_range(text, edit.range));
         }
     }

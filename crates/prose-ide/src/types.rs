@@ -257,8 +257,28 @@ pub enum CodeActionKind {
         /// The file.
         file: FileId,
     },
+    /// Writes the program differently. It means the same, but for what the title says.
+    Refactor {
+        /// The sort of rewriting.
+        kind: RefactorKind,
+        /// Disjoint edits of `file`, in the order of the text.
+        edits: Vec<TextEdit>,
+        /// The file.
+        file: FileId,
+    },
     /// Runs the file.
     Run(RunCommand),
+}
+
+/// What a refactoring does; clients ask for them by these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RefactorKind {
+    /// Makes a block or an agent of what is there.
+    Extract,
+    /// Puts what is declared elsewhere in the place of its use.
+    Inline,
+    /// Anything else.
+    Rewrite,
 }
 
 /// A place where the name under the cursor occurs, or a keyword that belongs to the one there.

@@ -97,7 +97,14 @@ fn capabilities(session: &Session) -> ServerCapabilities {
         }),
         code_action_provider: Some(if session.action_literals {
             CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, FIX_ALL, RUN]),
+                code_action_kinds: Some(vec![
+                    CodeActionKind::QUICKFIX,
+                    CodeActionKind::REFACTOR_EXTRACT,
+                    CodeActionKind::REFACTOR_INLINE,
+                    CodeActionKind::REFACTOR_REWRITE,
+                    FIX_ALL,
+                    RUN,
+                ]),
                 ..CodeActionOptions::default()
             })
         } else {

@@ -4,7 +4,7 @@ use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Diagnostic, NumberOrString,
     WorkspaceEdit,
 };
-use prose_ide::{Cancellable, FileId, FileRange, Severity};
+use prose_ide::{Cancellable, FileId, FileRange, RefactorKind, Severity};
 use tower_lsp::jsonrpc::Result;
 
 use crate::convert::{Lines, run_command};
@@ -87,7 +87,24 @@ pub(crate) fn code_actions(
                 };
                 out.push(quick_fix(action.title, edit, solved, false));
             }
+            prose_ide::CodeActionKind::Refactor { kind, edits, file }
+                if snapshot.session.action_literals && wanted(&refactor_kind(kind)) =>
+            {
+                let Some(edit) = workspace_edit(snapshot, &lines, file, edits) else {
+                    continue;
+                };
+                out.push(
+                    CodeAction {
+                        title: action.title,
+                        kind: Some(refactor_kind(kind)),
+                        edit: Some(edit),
+                        ..CodeAction::default()
+                    }
+                    .into(),
+                );
+            }
             prose_ide::CodeActionKind::Run(_)
+            | prose_ide::CodeActionKind::Refactor { .. }
             | prose_ide::CodeActionKind::QuickFix { .. }
             | prose_ide::CodeActionKind::FixCode { .. } => {}
         }
@@ -97,6 +114,14 @@ pub(crate) fn code_actions(
         out.extend(fix_all(snapshot, &lines, file)?);
     }
     Ok(Ok(Some(out)))
+}
+
+fn refactor_kind(kind: RefactorKind) -> CodeActionKind {
+    match kind {
+        RefactorKind::Extract => CodeActionKind::REFACTOR_EXTRACT,
+        RefactorKind::Inline => CodeActionKind::REFACTOR_INLINE,
+        RefactorKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
+    }
 }
 
 fn quick_fix<'a>(
