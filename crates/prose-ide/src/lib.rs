@@ -22,6 +22,7 @@ mod highlights;
 mod hover;
 mod inlay_hints;
 mod markdown;
+mod move_files;
 mod names;
 mod refactor;
 mod references;
@@ -38,6 +39,7 @@ mod fixture;
 #[cfg(test)]
 mod robustness;
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -264,6 +266,16 @@ impl Analysis {
         new_name: &str,
     ) -> Cancellable<Result<SourceChange, RenameError>> {
         self.with(|db| rename::rename(db, position, new_name))
+    }
+
+    /// The edits by which the paths in `use` follow files that are about to move. `place` is a file's absolute path with `/`
+    /// between its parts, if it has one; `moves` has the new ones. The edits are of the files where they are now.
+    pub fn move_files(
+        &self,
+        place: &dyn Fn(FileId) -> Option<String>,
+        moves: &BTreeMap<FileId, String>,
+    ) -> Cancellable<SourceChange> {
+        self.with(|db| move_files::move_files(db, place, moves))
     }
 
     /// The declarations of a file as a tree.

@@ -441,12 +441,11 @@ fn spaced(text: &str) -> String {
     use prose_syntax::SyntaxKind::*;
     let root = prose_syntax::parse(text).syntax();
     let mut out = String::with_capacity(text.len());
-    let (mut before, mut touches, mut unary) = (EOF, true, true);
+    let (mut before, mut unary) = (EOF, true);
     let mut comma = false;
     for token in root.descendants_with_tokens().filter_map(|it| it.into_token()) {
         let kind = token.kind();
         if kind.is_trivia() {
-            touches = false;
             continue;
         }
         let closes = matches!(kind, R_PAREN | R_BRACK | R_BRACE);
@@ -454,7 +453,7 @@ fn spaced(text: &str) -> String {
             out.push(',');
         }
         if kind == COMMA {
-            (comma, before, touches, unary) = (true, kind, true, true);
+            (comma, before, unary) = (true, kind, true);
             continue;
         }
         let blank = match (before, kind) {
@@ -463,7 +462,10 @@ fn spaced(text: &str) -> String {
             (L_BRACE, R_BRACE) => false,
             (L_BRACE | COMMA | COLON, _) | (_, R_BRACE) => true,
             // A call and an index touch what they belong to, and so does a sign.
-            (_, L_PAREN | L_BRACK) => !touches,
+            (_, L_PAREN | L_BRACK) => {
+                let list = token.parent().map(|it| it.kind());
+                !matches!(list, Some(ARG_LIST | PARAM_LIST | INDEX_EXPR))
+            }
             (MINUS, _) => !unary,
             _ => true,
         };
@@ -490,7 +492,7 @@ fn spaced(text: &str) -> String {
                     | NULL_KW
             ),
         };
-        (before, touches) = (kind, true);
+        before = kind;
     }
     out
 }
@@ -508,7 +510,9 @@ mod tests {
             ("a- -1", "a - -1"),
             ("[ 1,-2 ,{a ,b:3,},]", "[1, -2, { a, b: 3 }]"),
             ("f( k:1 )", "f(k: 1)"),
-            ("not(a==b)", "not(a == b)"),
+            ("not(a==b)", "not (a == b)"),
+            ("loop until**x**(max:2)as i:", "loop until **x** (max: 2) as i:"),
+            ("loop():", "loop ():"),
             ("{}", "{}"),
             ("session  \"a  b\"", "session \"a  b\""),
         ] {
