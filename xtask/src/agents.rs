@@ -94,6 +94,10 @@ const CODEX_ACP: Package = Package {
 };
 
 impl Agent {
+    /// Those that every change is tried with: Claude Code itself, and the lightest that speaks the Agent Client Protocol. The
+    /// others are by name only.
+    pub const ALWAYS: [Agent; 2] = [Agent::Claude, Agent::ClaudeAcp];
+
     fn package(self) -> Option<&'static Package> {
         let package = match self {
             Agent::Claude => &CLAUDE,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use crate::session::{Kind, Session};
-use crate::{Result, editors, fuzz, places, process};
+use crate::{Result, agents, editors, fuzz, places, process};
 
 /// Which checks to make.
 #[derive(Args)]
@@ -13,6 +13,9 @@ pub struct Options {
     /// Leave the tests in real editors out: they download editors and a browser
     #[arg(long)]
     no_editors: bool,
+    /// Leave the tests of real agents out: they download the agents
+    #[arg(long)]
+    no_agents: bool,
     /// Make only these checks
     #[arg(long, value_delimiter = ',')]
     only: Vec<Part>,
@@ -28,6 +31,8 @@ enum Part {
     Cargo,
     /// A bounded run of each fuzz target
     Fuzz,
+    /// Real agents against the mock model
+    Agents,
     /// The tests in real editors
     Editors,
 }
@@ -54,6 +59,9 @@ pub fn run(options: Options) -> Result<ExitCode> {
     }
     if wanted(Part::Fuzz) {
         fuzz::add_steps(&mut session)?;
+    }
+    if wanted(Part::Agents) && !options.no_agents {
+        agents::add_steps(&mut session, &agents::Agent::ALWAYS);
     }
     if wanted(Part::Editors) && !options.no_editors {
         editors::add_steps(&mut session, &editors::Editor::ALL);
