@@ -527,6 +527,7 @@ async fn sessions_side_by_side_keep_to_themselves() {
 /// else.
 const CLAUDE: &str = r##"#!/bin/sh
 for arg in "$@"; do
+  [ "$arg" = --version ] && { echo '9.9.9 (Claude Code)'; exit 0; }
   [ "$last" = --mcp-config ] && config=$arg
   last=$arg
 done

@@ -12,7 +12,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`openclaw`] does the same in the place of an agents' gateway.
+//! [`openclaw`] does the same in the place of an agents' gateway, and [`scripted`] has stand-ins for agents.
 //!
 //! Deliberately absent: meaning. Nothing is answered that the script doesn't say, and a request that no rule fits is refused.
 //! TLS and HTTP/2, too.
@@ -27,6 +27,7 @@ mod log;
 pub mod openclaw;
 mod plan;
 mod script;
+pub mod scripted;
 mod server;
 
 pub use asked::{Api, Asked};

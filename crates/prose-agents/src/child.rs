@@ -22,7 +22,7 @@ const TAIL: usize = 8 * 1024;
 /// How long to wait for the rest of standard error once a child has ended: what it started may hold it open.
 const TAIL_WAIT: Duration = Duration::from_millis(500);
 
-/// Variables that any program may need to run at all: where things are, the language, the way to the network.
+/// Variables that any program may need to run at all: where things are, the language.
 const BASIC: &[&str] = &[
     "PATH",
     "HOME",
@@ -41,17 +41,6 @@ const BASIC: &[&str] = &[
     "XDG_DATA_HOME",
     "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
     "SYSTEMROOT",
     "SystemRoot",
     "WINDIR",
@@ -67,6 +56,21 @@ const BASIC: &[&str] = &[
     "ProgramFiles",
 ];
 
+/// The way to the network, and whom to believe there.
+const NETWORK: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+
 /// The variables that a child is given. Shown are their names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -78,6 +82,12 @@ impl Environment {
     pub fn basic(variables: &Variables) -> Environment {
         let mut environment = Environment::default();
         environment.take(variables, BASIC);
+        // IMPORTANT: of the process only. Keys go this way, and a project's file must not lead them to somebody else.
+        for name in NETWORK {
+            if let Some(value) = variables.of_process(name) {
+                environment.set(name, value);
+            }
+        }
         environment.set("TERM", "dumb");
         environment
     }
@@ -231,6 +241,17 @@ impl Child {
         starter::forget(self.pid);
         let _ = tokio::time::timeout(TAIL_WAIT, &mut self.stderr_task).await;
         Ok(status)
+    }
+
+    /// Waits until it has ended, and ends what is left of its group, so that nobody holds its output open any more. Cancel-safe.
+    /// Where the system can't tell, it waits for ever.
+    pub async fn ended(&self) {
+        if self.ended.is_none() {
+            if !has_ended(self.pid).await {
+                std::future::pending::<()>().await;
+            }
+            signal_group(self.pid, true);
+        }
     }
 
     /// Ends it with all that it started: first asked, after `grace` forced. Returns when the child is gone.

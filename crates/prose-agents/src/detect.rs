@@ -43,6 +43,8 @@ pub struct Needs {
     pub base_url: Option<String>,
     /// What the usual names for models mean.
     pub models: Vec<ModelMeaning>,
+    /// Of which month the list prices are by which it counts dollars; none: it knows none.
+    pub prices_of: Option<&'static str>,
 }
 
 /// A program that a backend starts.
@@ -52,6 +54,8 @@ pub struct ProgramNeed {
     pub command: PathBuf,
     /// The arguments with which it tells its version and ends; none: that can't be asked without more happening.
     pub version: Option<Vec<String>>,
+    /// The oldest version that will do; none: any.
+    pub oldest: Option<[u64; 3]>,
 }
 
 /// A key that a backend sends.
@@ -113,6 +117,8 @@ pub struct BackendReport {
     pub base_url: Option<String>,
     /// What names for models mean.
     pub models: Vec<ModelMeaning>,
+    /// Of which month the list prices are by which it counts dollars, as `2025-12`; none: it knows none.
+    pub prices_of: Option<String>,
     /// Where it is configured; none: nowhere, all is as usual.
     pub configured_in: Option<String>,
 }
@@ -203,6 +209,7 @@ fn unknown_kind(spec: BackendSpec) -> BackendReport {
         key: None,
         base_url: spec.base_url.as_deref().map(plain_url),
         models: Vec::new(),
+        prices_of: None,
         configured_in: spec.origin,
     }
 }
@@ -241,8 +248,15 @@ async fn describe_backend(
         let path = find_program(&need.command, variables.get("PATH"));
         let mut version = None;
         if let (Some(path), Some(arguments)) = (&path, need.version) {
-            match tell_version(path, arguments, variables).await {
-                Ok(told) => version = told,
+            match tell_version(path, arguments, Environment::basic(variables)).await {
+                Ok(told) => {
+                    let said = told.as_deref().zip(need.oldest);
+                    if let Some(problem) = said.and_then(|(said, oldest)| too_old(path, said, oldest)) {
+                        usable = false;
+                        reason.get_or_insert(problem);
+                    }
+                    version = told;
+                }
                 Err(problem) => {
                     usable = false;
                     reason.get_or_insert(problem);
@@ -270,6 +284,7 @@ async fn describe_backend(
         }),
         base_url: needs.base_url.as_deref().map(plain_url),
         models: needs.models,
+        prices_of: needs.prices_of.map(ToOwned::to_owned),
         configured_in: spec.origin.clone(),
     }
 }
@@ -304,10 +319,10 @@ fn plain_url(url: &str) -> String {
 }
 
 /// What a program says of its version: none when it says nothing or takes too long.
-async fn tell_version(
+pub(crate) async fn tell_version(
     program: &Path,
     arguments: Vec<String>,
-    variables: &Variables,
+    environment: Environment,
 ) -> Result<Option<String>, String> {
     let words = arguments.join(" ");
     let problem = |what: &str| format!("`{} {words}` {what}", program.display());
@@ -315,7 +330,7 @@ async fn tell_version(
         program: program.to_owned(),
         args: arguments.iter().map(Into::into).collect(),
         dir: std::env::temp_dir(),
-        environment: Environment::basic(variables),
+        environment,
     })
     .await
     .map_err(|error| error.to_string())?;
@@ -344,6 +359,20 @@ async fn tell_version(
         }
         Err(error) => Err(problem(&format!("was lost: {error}"))),
     }
+}
+
+/// Why a program is too old, if what it says begins with the number of such a version.
+pub(crate) fn too_old(program: &Path, said: &str, oldest: [u64; 3]) -> Option<String> {
+    let found = said.split_whitespace().next()?;
+    let numbers = found.split(['.', '-', '+']).map(str::parse::<u64>);
+    let numbers: Vec<u64> = numbers.take(3).collect::<Result<_, _>>().ok()?;
+    let [major, minor, patch] = oldest;
+    (numbers.len() == 3 && numbers[..] < oldest[..]).then(|| {
+        format!(
+            "`{}` is of version {found}, and has to be of version {major}.{minor}.{patch} or newer",
+            program.display()
+        )
+    })
 }
 
 /// How a self-test went well.
@@ -478,6 +507,30 @@ impl SessionSink for TestSink {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let is_old = |said: &str| too_old(Path::new("x"), said, [2, 1, 40]).is_some();
+        for said in ["2.1.39 (Claude Code)", "1.99.99", "2.0.200", "2.1.9-beta"] {
+            assert!(is_old(said), "{said}");
+        }
+        for said in [
+            "2.1.40",
+            "2.1.100 (x)",
+            "2.10.0",
+            "3.0.0",
+            "",
+            "2.1",
+            "v1.0.0",
+            "what?",
+        ] {
+            assert!(!is_old(said), "{said}");
+        }
+        assert_eq!(
+            too_old(Path::new("/bin/x"), "1.2.3 (X)", [1, 3, 0]).unwrap(),
+            "`/bin/x` is of version 1.2.3, and has to be of version 1.3.0 or newer"
+        );
+    }
 
     #[test]
     fn an_address_is_shown_without_what_it_hides() {

@@ -25,6 +25,7 @@ pub mod judging;
 pub mod mcp;
 mod mock;
 mod openclaw;
+mod origin;
 pub mod policy;
 pub mod process;
 pub mod prompt;

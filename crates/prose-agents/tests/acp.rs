@@ -6,13 +6,12 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 
-use common::{Recorder, condition, gone, patterns, request, rule, spawn, wait_for};
+use common::{condition, gone, patterns, rule, wait_for};
 use expect_test::{Expect, expect};
+use mock_model::scripted;
 use prose_agents::*;
 use prose_model::backend::{BackendSpec, Variables};
 use prose_model::*;
@@ -20,32 +19,17 @@ use serde_json::{Value as Json, json};
 
 const KEY: &str = "sk-very-secret-0001";
 
-/// What every script begins with. `next` takes the next message and keeps it, `ok` and `fails` answer it, `update` says what
-/// is new, `ask KIND FIELDS` asks for permission, `turn` takes the prompt, `end` answers it.
-const HEAD: &str = r#"
-env > "$D/env"; pwd > "$D/pwd"
-next() { read -r line || exit 0; printf '%s\n' "$line" >> "$D/in"; id=$(printf '%s' "$line" | grep -o '"id":[^,}]*' | head -n 1 | cut -c 6-); }
-ok() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-fails() { printf '{"jsonrpc":"2.0","id":%s,"error":%s}\n' "$id" "$1"; }
-update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":%s}}\n' "$1"; }
-say() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
-call() { update '{"sessionUpdate":"tool_call","toolCallId":"t'"$1"'","title":"'"$2"'","kind":"'"$3"'"}'; }
-options='[{"optionId":"A","name":"No","kind":"allow_always"},{"optionId":"a","name":"Stop","kind":"allow_once"},{"optionId":"r","name":"Approve all","kind":"reject_once"}]'
-ask() { count=$((count + 1)); printf '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"q'$count'","kind":"%s",%s},"options":%s}}\n' "$1" "$2" "${3:-$options}"; read -r line; printf '%s\n' "$line" >> "$D/answers"; }
-hello() { next; ok '{"protocolVersion":1,"agentCapabilities":{},"authMethods":[{"id":"gemini-api-key","name":"A key"}]}'; }
-session() { next; ok '{"sessionId":"s1"'"$1"'}'; }
-turn() { next; turn=$id; }
-end() { id=$turn; ok '{"stopReason":"'"${1:-end_turn}"'"'"$2"'}'; cat > /dev/null; }
-wrote() { printf 'the result' > "$S/binding.md"; end; }
-"#;
-
 /// Modes and models as older agents offer them.
 const OLDER: &str = r#","modes":{"currentModeId":"yolo","availableModes":[{"id":"yolo","name":"All"},{"id":"default","name":"Ask"}]},"models":{"currentModelId":"auto","availableModels":[{"modelId":"auto","name":"Auto"},{"modelId":"x/big-opus-4","name":"Big"}]}"#;
 
-struct Stage {
-    root: tempfile::TempDir,
-    backend: Backend,
-    sink: Arc<Recorder>,
+struct Stage(common::Stage);
+
+impl std::ops::Deref for Stage {
+    type Target = common::Stage;
+
+    fn deref(&self) -> &common::Stage {
+        &self.0
+    }
 }
 
 impl Stage {
@@ -64,49 +48,28 @@ impl Stage {
         answer: PermissionAnswer,
         change: impl FnOnce(&mut BackendSpec),
     ) -> Stage {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().canonicalize().unwrap();
-        for folder in ["work/.prose/staging", "log"] {
-            std::fs::create_dir_all(path.join(folder)).unwrap();
-        }
-        let program = path.join(program);
-        let place = format!(
-            "D='{}'; S='{}'",
-            path.join("log").display(),
-            path.join("work/.prose/staging").display()
-        );
-        std::fs::write(&program, format!("#!/bin/sh\n{place}\n{HEAD}\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let mut spec = BackendSpec {
             name: "mine".to_owned(),
             kind: "acp".to_owned(),
-            command: Some(program.display().to_string()),
             ..BackendSpec::default()
         };
         change(&mut spec);
-        let backend = create(&spec, &variables()).unwrap();
-        Stage {
-            root,
-            backend,
-            sink: Recorder::new(answer),
-        }
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(path)
-    }
-
-    fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path(path)).unwrap_or_default()
+        let text = |places: &[(&str, &Path)]| scripted::acp(places, script);
+        Stage(common::Stage::set(
+            &AcpFactory,
+            &variables(),
+            spec,
+            program,
+            text,
+            answer,
+        ))
     }
 
     fn session(&self, change: impl FnOnce(&mut SessionRequest, &mut SessionSpawn)) -> SessionSpawn {
-        let mut asked = request();
-        asked.model = None;
-        let mut spawn = spawn(self.path("work"), self.sink.clone());
-        change(&mut asked, &mut spawn);
-        spawn.request = Arc::new(asked);
-        spawn
+        self.0.session(|request, spawn| {
+            request.model = None;
+            change(request, spawn);
+        })
     }
 
     async fn run(&self) -> Result<SessionReply, Failure> {
@@ -114,11 +77,8 @@ impl Stage {
     }
 
     async fn fails(&self, expected: Expect) -> Failure {
-        let failure = self.run().await.unwrap_err();
-        let text = format!("{:?}: {}", failure.kind, failure.message);
-        let root = self.path("").display().to_string();
-        expected.assert_eq(&text.replace(root.trim_end_matches('/'), "ROOT"));
-        assert!(!failure.message.contains(KEY));
+        let (failure, text) = self.failure(self.session(|_, _| {}), KEY).await;
+        expected.assert_eq(&text);
         failure
     }
 
@@ -159,12 +119,7 @@ impl Stage {
 }
 
 fn create(spec: &BackendSpec, variables: &Variables) -> Result<Backend, BackendError> {
-    let settings = BackendSettings::default();
-    AcpFactory.create(BackendContext {
-        settings: &settings,
-        spec,
-        variables,
-    })
+    common::create(&AcpFactory, spec, variables)
 }
 
 fn variables() -> Variables {

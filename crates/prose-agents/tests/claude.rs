@@ -6,12 +6,11 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 
-use common::{Recorder, condition, gone, patterns, request, rule, spawn, wait_for};
+use common::{condition, gone, patterns, rule, wait_for};
 use expect_test::{Expect, expect};
+use mock_model::scripted;
 use prose_agents::*;
 use prose_model::backend::{BackendSpec, Variables};
 use prose_model::*;
@@ -19,23 +18,15 @@ use serde_json::{Value as Json, json};
 
 const KEY: &str = "sk-ant-very-secret-0001";
 
-/// A folder with a workspace, a staging folder, and a program.
-struct Stage {
-    root: tempfile::TempDir,
-    backend: Backend,
-    sink: Arc<Recorder>,
-}
+struct Stage(common::Stage);
 
-/// What every script begins with: it keeps its arguments, its variables and the two lines that it is told.
-const HEAD: &str = r#"#!/bin/sh
-for arg in "$@"; do printf '%s\n' "$arg"; done > "$D/args"
-env > "$D/env"
-read -r line; printf '%s\n' "$line" > "$D/init"
-read -r line; printf '%s\n' "$line" > "$D/prompt"
-init() { echo '{"type":"system","subtype":"init","model":"claude-model-1"}'; }
-use() { printf '%s\n' '{"type":"control_request","request_id":"q'"$1"'","request":{"subtype":"hook_callback","callback_id":"tool","input":{"tool_name":"'"$2"'","tool_input":'"$3"'}}}'; read -r line; printf '%s\n' "$line" >> "$D/answers"; }
-done_with() { printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"'"$1"'","total_cost_usd":0.25,"modelUsage":{"a":{"inputTokens":10,"cacheReadInputTokens":5,"outputTokens":7}},"permission_denials":'"${2:-[]}"'}'; read -r rest; exit 0; }
-"#;
+impl std::ops::Deref for Stage {
+    type Target = common::Stage;
+
+    fn deref(&self) -> &common::Stage {
+        &self.0
+    }
+}
 
 impl Stage {
     fn new(script: &str) -> Stage {
@@ -43,49 +34,21 @@ impl Stage {
     }
 
     fn with(script: &str, answer: PermissionAnswer, change: impl FnOnce(&mut BackendSpec)) -> Stage {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path();
-        for folder in ["work/.prose/staging", "log"] {
-            std::fs::create_dir_all(path.join(folder)).unwrap();
-        }
-        let program = path.join("claude");
-        let place = format!(
-            "D='{}'; S='{}'\n",
-            path.join("log").display(),
-            path.join("work/.prose/staging").display()
-        );
-        let text = HEAD.replacen('\n', &format!("\n{place}"), 1);
-        std::fs::write(&program, format!("{text}{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let mut spec = BackendSpec {
             name: "claude".to_owned(),
             kind: "claude".to_owned(),
-            command: Some(program.display().to_string()),
             ..BackendSpec::default()
         };
         change(&mut spec);
-        let backend = create(&spec, &variables()).unwrap();
-        Stage {
-            root,
-            backend,
-            sink: Recorder::new(answer),
-        }
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.path().join(path)
-    }
-
-    fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path(path)).unwrap_or_default()
-    }
-
-    fn session(&self, change: impl FnOnce(&mut SessionRequest, &mut SessionSpawn)) -> SessionSpawn {
-        let mut asked = request();
-        let mut spawn = spawn(self.path("work"), self.sink.clone());
-        change(&mut asked, &mut spawn);
-        spawn.request = Arc::new(asked);
-        spawn
+        let text = |places: &[(&str, &Path)]| scripted::claude(places, script);
+        Stage(common::Stage::set(
+            &ClaudeFactory,
+            &variables(),
+            spec,
+            "claude",
+            text,
+            answer,
+        ))
     }
 
     async fn run(&self) -> Result<SessionReply, Failure> {
@@ -93,9 +56,8 @@ impl Stage {
     }
 
     async fn fails(&self, expected: Expect) -> Failure {
-        let failure = self.run().await.unwrap_err();
-        expected.assert_eq(&format!("{:?}: {}", failure.kind, failure.message));
-        assert!(!failure.message.contains(KEY));
+        let (failure, text) = self.failure(self.session(|_, _| {}), KEY).await;
+        expected.assert_eq(&text);
         failure
     }
 
@@ -116,12 +78,7 @@ impl Stage {
 }
 
 fn create(spec: &BackendSpec, variables: &Variables) -> Result<Backend, BackendError> {
-    let settings = BackendSettings::default();
-    ClaudeFactory.create(BackendContext {
-        settings: &settings,
-        spec,
-        variables,
-    })
+    common::create(&ClaudeFactory, spec, variables)
 }
 
 fn variables() -> Variables {
@@ -308,6 +265,80 @@ async fn what_proves_who_one_is_goes_to_no_other_address() {
     spec.base_url = Some("http://models.example".to_owned());
     let error = create(&spec, &variables).err().unwrap().to_string();
     assert!(error.contains("anybody could read the key in MY_KEY"), "{error}");
+}
+
+#[tokio::test]
+async fn keys_of_the_environment_do_not_go_where_a_project_leads() {
+    let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    };
+    let path = std::env::var("PATH").unwrap();
+    let process = [
+        ("PATH", path.as_str()),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "of-the-person"),
+        ("MINE", "sk-of-mine"),
+        ("HTTPS_PROXY", "http://proxy.example"),
+    ];
+    let stage = Stage::new("printf x > \"$S/binding.md\"; done_with ok");
+    let mut spec = BackendSpec {
+        name: "claude".to_owned(),
+        kind: "claude".to_owned(),
+        command: Some(stage.path("claude").display().to_string()),
+        ..BackendSpec::default()
+    };
+    let lead = ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+    let refused = |spec: &BackendSpec, file: &[(&str, &str)]| {
+        create(spec, &Variables::new(map(&process), map(file)))
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    let why = refused(&spec, &[lead]);
+    assert!(
+        why.contains("ANTHROPIC_BASE_URL in .prose/.env leads to another address, to which ANTHROPIC_API_KEY of the environment"),
+        "{why}"
+    );
+    let why = refused(
+        &spec,
+        &[
+            ("ANTHROPIC_BEDROCK_BASE_URL", "https://x.example"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+        ],
+    );
+    assert!(
+        why.contains("ANTHROPIC_BEDROCK_BASE_URL counts only in the environment"),
+        "{why}"
+    );
+    spec.api_key_env = Some("MINE".to_owned());
+    let why = refused(&spec, &[lead]);
+    assert!(why.contains("MINE of the environment is not sent"), "{why}");
+
+    let seen = async |spec: &BackendSpec, process: &[(&str, &str)], file: &[(&str, &str)]| {
+        let backend = create(spec, &Variables::new(map(process), map(file))).unwrap();
+        backend.sessions.spawn(stage.session(|_, _| {})).await.unwrap();
+        let env = stage.read("log/env");
+        assert!(env.contains("ANTHROPIC_BASE_URL=http://127.0.0.1:1\n"), "{env}");
+        assert!(!env.contains("of-the-person"), "{env}");
+        env
+    };
+    let env = seen(&spec, &process, &[lead, ("MINE", "sk-of-the-project")]).await;
+    assert!(env.contains("ANTHROPIC_API_KEY=sk-of-the-project\n"), "{env}");
+    spec.api_key_env = None;
+    let file = [
+        lead,
+        ("ANTHROPIC_AUTH_TOKEN", "of-the-project"),
+        ("HTTPS_PROXY", "http://evil.example"),
+    ];
+    let env = seen(&spec, &process, &file).await;
+    assert!(env.contains("ANTHROPIC_AUTH_TOKEN=of-the-project\n"), "{env}");
+    assert!(!env.contains("ANTHROPIC_API_KEY"), "{env}");
+    // Nor is the way there another's than the person's own.
+    assert!(env.contains("HTTPS_PROXY=http://proxy.example\n"), "{env}");
+    // Where there is no key, the login of the person does not go there either.
+    let env = seen(&spec, &process[..1], &[lead]).await;
+    assert!(env.contains("ANTHROPIC_API_KEY=none\n"), "{env}");
 }
 
 #[tokio::test]
@@ -512,10 +543,39 @@ async fn one_that_breaks_down_says_how() {
 }
 
 #[tokio::test]
+async fn one_that_is_too_old_is_told_nothing() {
+    let stage = Stage::new("done_with ok");
+    let say = |version: &str| {
+        let text = stage.read("claude");
+        let text = text.replacen("${VERSION:-2.1.197}", version, 1);
+        std::fs::write(stage.path("claude"), text).unwrap();
+    };
+    say("2.0.76");
+    let why = stage.run().await.unwrap_err().message;
+    assert_eq!(
+        why.replace(stage.root.path().to_str().unwrap(), "ROOT"),
+        format!(
+            "`ROOT/claude` is of version 2.0.76, and has to be of version 2.1.40 or newer\n  to set it up: {}",
+            "install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY"
+        )
+    );
+    assert_eq!(stage.read("log/prompt"), "", "it was not started but for that");
+    // One that says something else, or nothing, is taken as it is.
+    for odd in ["a wrapper 1.0.0", ""] {
+        let stage = Stage::new("done_with ok");
+        let text = stage
+            .read("claude")
+            .replacen("${VERSION:-2.1.197} (Claude Code)", odd, 1);
+        std::fs::write(stage.path("claude"), text).unwrap();
+        stage.run().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_prompt_that_is_not_read_is_not_waited_for() {
     let stage = Stage::new("");
     // It holds its input open, reads nothing of it, and does not end.
-    let program = "#!/bin/sh\necho '{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"ok\"}'\nexec sleep 1000\n";
+    let program = "#!/bin/sh\n[ \"$1\" = --version ] && exit 1\necho '{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"ok\"}'\nexec sleep 1000\n";
     std::fs::write(stage.path("claude"), program).unwrap();
     let long = "x".repeat(1_000_000);
     let session = stage.session(|_, spawn| spawn.prompt.user = long);
@@ -640,7 +700,6 @@ fn where_it_is_not_installed_its_absence_is_named() {
         backend `claude` is not usable: the program `claude` was not found on the PATH
           to set it up: install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY"#]].assert_eq(&create(&spec, &variables).err().unwrap().to_string());
     let program = folder.path().join("claude");
-    std::fs::write(&program, "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    scripted::install(&program, "#!/bin/sh\n").unwrap();
     assert!(ClaudeFactory.look(context).unwrap().found);
 }

@@ -91,25 +91,43 @@ impl BackendCatalog {
 pub struct Variables {
     values: Arc<BTreeMap<String, String>>,
     secret: Arc<BTreeMap<String, String>>,
+    /// What the process has for names that `.prose/.env` has, too.
+    hidden: Arc<BTreeMap<String, String>>,
 }
 
 impl Variables {
     /// Those of the process, and those of `.prose/.env`, which count first and are secrets whatever their name.
     pub fn new(process: BTreeMap<String, String>, file: BTreeMap<String, String>) -> Variables {
-        let mut values = process;
-        values.extend(file.clone());
+        let (mut values, mut secret) = (process, file);
+        // One that is empty is as good as none, and hides nothing.
         values.retain(|_, value| !value.is_empty());
-        let mut secret = file;
         secret.retain(|_, value| !value.is_empty());
+        let mut hidden = values.clone();
+        hidden.retain(|name, _| secret.contains_key(name));
+        values.extend(secret.clone());
         Variables {
             values: Arc::new(values),
             secret: Arc::new(secret),
+            hidden: Arc::new(hidden),
         }
     }
 
     /// The value of a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
+    }
+
+    /// Whether the value of a variable is one of `.prose/.env`, which comes with a project, and not of the person who runs it.
+    pub fn is_of_project(&self, name: &str) -> bool {
+        self.secret.contains_key(name)
+    }
+
+    /// The value of a variable in the process's environment, whatever `.prose/.env` says.
+    pub fn of_process(&self, name: &str) -> Option<&str> {
+        match self.is_of_project(name) {
+            true => self.hidden.get(name).map(String::as_str),
+            false => self.get(name),
+        }
     }
 
     /// All variables that are set, by name.

@@ -178,6 +178,12 @@ impl Connection {
         let _ = UntypedMessage::new(method, params).and_then(|message| self.peer.send_notification(message));
     }
 
+    /// Waits until the agent has ended and what it said has been read. Who holds its output open beyond that has nothing to say.
+    pub(super) async fn silence(&self) {
+        self.child.ended().await;
+        tokio::time::sleep(GRACE).await;
+    }
+
     /// How an agent has ended that says nothing any more, and `when`, with its last words.
     pub(super) async fn end_in_words(&mut self, when: &str) -> String {
         let how = match tokio::time::timeout(GRACE, self.child.wait()).await {

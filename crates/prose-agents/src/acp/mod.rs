@@ -80,6 +80,7 @@ impl BackendFactory for AcpFactory {
             models: meanings(spec, |_| None),
             program: Some(ProgramNeed {
                 version: agent.version_arguments(),
+                oldest: None,
                 command: agent.program,
             }),
             ..Needs::default()

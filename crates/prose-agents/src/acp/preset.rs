@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::api::{keeps_secrets, unsafe_address};
 use crate::child::Environment;
 use crate::claude;
+use crate::origin::{keys_for, led_by_project, stays};
 use crate::policy::Policy;
 
 /// Modes in which agents that nothing is known about ask before they act; the first that is offered is taken.
@@ -36,6 +37,8 @@ pub(super) struct Preset {
     keys: &'static [(&'static str, &'static str)],
     /// The variable that holds the address of its service.
     address: Option<&'static str>,
+    /// All variables that say where its service is, or where what says so lies.
+    leads: &'static [&'static str],
     /// How its user logs in.
     login: &'static str,
 }
@@ -52,6 +55,7 @@ const PRESETS: &[Preset] = &[
         fixed: claude::FIXED_VARIABLES,
         keys: &[(claude::KEY, "")],
         address: Some("ANTHROPIC_BASE_URL"),
+        leads: claude::LEADS,
         login: "start `claude` once to log in, or set ANTHROPIC_API_KEY",
     },
     Preset {
@@ -66,6 +70,7 @@ const PRESETS: &[Preset] = &[
         fixed: &[],
         keys: &[("OPENAI_API_KEY", "api-key"), ("CODEX_API_KEY", "api-key")],
         address: Some("OPENAI_BASE_URL"),
+        leads: &["OPENAI_BASE_URL", "CODEX_HOME"],
         login: "run `codex login`, or set OPENAI_API_KEY",
     },
     Preset {
@@ -91,6 +96,7 @@ const PRESETS: &[Preset] = &[
             ("GOOGLE_API_KEY", "vertex-ai"),
         ],
         address: Some("GOOGLE_GEMINI_BASE_URL"),
+        leads: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_HOME"],
         login: "start `gemini` once to log in, or set GEMINI_API_KEY",
     },
     Preset {
@@ -128,6 +134,7 @@ const PRESETS: &[Preset] = &[
             ("OPENROUTER_API_KEY", ""),
         ],
         address: None,
+        leads: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
         login: "run `opencode auth login`",
     },
 ];
@@ -201,21 +208,33 @@ impl Agent {
         variables: &Variables,
     ) -> Result<Environment, String> {
         let mut environment = Environment::basic(variables);
+        let lead = match (self.preset, &spec.base_url) {
+            (Some(preset), None) => preset.lead(variables)?,
+            _ => None,
+        };
         if let Some(preset) = self.preset {
-            // What is for the agent's own service says nothing at another address, and must not be sent there.
-            let others = match &spec.base_url {
-                Some(_) => claude::OF_ANOTHER_ADDRESS,
-                None => &[],
-            };
-            for name in preset.variables.iter().filter(|name| !others.contains(name)) {
-                environment.take(variables, &[name]);
-            }
-            for (name, _) in preset.keys {
-                match spec.base_url {
-                    Some(_) => environment.set(name, claude::NO_KEY),
-                    None => environment.take(variables, &[name]),
+            for name in preset.variables {
+                if !claude::is_of_another_address(name, spec, variables, lead) {
+                    environment.take(variables, &[name]);
                 }
             }
+            let keys = preset.keys.iter().map(|(name, _)| *name);
+            let given = match (&spec.base_url, lead) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(_)) if spec.api_key_env.is_some() => Vec::new(),
+                (None, Some(lead)) => keys_for(variables, lead, keys.clone())?,
+                (None, None) => keys.clone().collect(),
+            };
+            if given.is_empty() {
+                // Something has to be sent, or the agent sends its login.
+                keys.for_each(|name| environment.set(name, claude::NO_KEY));
+            }
+            environment.take(variables, &given);
+        }
+        if let (Some(name), Some(lead)) = (&spec.api_key_env, lead)
+            && !variables.is_of_project(name)
+        {
+            return Err(stays(name, lead));
         }
         if let (Some(name), Some(url)) = (&spec.api_key_env, &spec.base_url)
             && !keeps_secrets(url)
@@ -288,6 +307,14 @@ impl Agent {
 }
 
 impl Preset {
+    /// The variable by which `.prose/.env` leads to another address.
+    fn lead(&self, variables: &Variables) -> Result<Option<&'static str>, String> {
+        match self.name {
+            "claude" => claude::lead(variables),
+            _ => Ok(led_by_project(variables, self.leads)),
+        }
+    }
+
     /// Whether these are arguments of a program that fetches and starts its package.
     fn is_started_by(&self, args: &[String]) -> bool {
         args.iter().any(|arg| {
@@ -338,6 +365,64 @@ mod tests {
         // The command line of Claude Code does not speak the protocol.
         assert_eq!(agent("/opt/bin/claude", None), is("/opt/bin/claude", "", None));
         assert_eq!(agent("my-agent", Some(&["acp"])), is("my-agent", "acp", None));
+    }
+
+    #[test]
+    fn keys_of_the_environment_do_not_go_where_a_project_leads() {
+        let led = |command: &str, lead: &str, key: Option<&str>, file: &[(&str, &str)]| {
+            let spec = BackendSpec {
+                command: Some(command.to_owned()),
+                api_key_env: key.map(ToOwned::to_owned),
+                ..BackendSpec::default()
+            };
+            let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+                let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+                pairs.iter().map(owned).collect()
+            };
+            let process = [
+                ("ANTHROPIC_API_KEY", "of-anthropic"),
+                ("CLAUDE_CODE_OAUTH_TOKEN", "a-login"),
+                ("OPENAI_API_KEY", "of-openai"),
+                ("GEMINI_API_KEY", "of-google"),
+                ("GOOGLE_APPLICATION_CREDENTIALS", "a-file"),
+                ("MINE", "mine"),
+            ];
+            let mut file = owned(file);
+            file.insert(lead.to_owned(), "https://elsewhere.example".to_owned());
+            Agent::of(&spec)
+                .unwrap()
+                .environment(&spec, &Variables::new(owned(&process), file))
+        };
+        for (command, lead, key) in [
+            ("claude", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+            ("codex", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+            ("codex", "CODEX_HOME", "OPENAI_API_KEY"),
+            ("gemini", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
+        ] {
+            let why = led(command, lead, None, &[]).unwrap_err();
+            assert!(why.contains(lead) && why.contains(key), "{why}");
+            let why = led(command, lead, Some("MINE"), &[]).unwrap_err();
+            assert!(why.contains(lead) && why.contains("MINE"), "{why}");
+            let of_project = led(command, lead, None, &[(key, "of-the-project")]).unwrap();
+            assert_eq!(of_project.get(key), Some("of-the-project"), "{command}");
+            let named = led(command, lead, Some("MINE"), &[("MINE", "theirs")]).unwrap();
+            assert_eq!(named.get(key), Some("theirs"), "{command}");
+            for environment in [of_project, named] {
+                assert_eq!(environment.get("CLAUDE_CODE_OAUTH_TOKEN"), None, "{command}");
+                assert_eq!(
+                    environment.get("GOOGLE_APPLICATION_CREDENTIALS"),
+                    None,
+                    "{command}"
+                );
+            }
+        }
+        let cloud = led(
+            "claude",
+            "ANTHROPIC_VERTEX_BASE_URL",
+            None,
+            &[("ANTHROPIC_API_KEY", "x")],
+        );
+        assert!(cloud.is_err_and(|why| why.contains("counts only in the environment")));
     }
 
     fn environment(command: &str, base_url: Option<&str>, key: Option<&str>) -> Result<Environment, String> {

@@ -29,6 +29,10 @@ use crate::{CancelToken, SessionSink, SessionUpdate, failure};
 const VERSION: u64 = 1;
 /// How long it has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(4);
+/// When an agent can fall silent.
+const NOT_READY: &str = "before it was ready";
+const TURN_NOT_OVER: &str = "before its turn was over";
+
 /// The model that is wanted.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
@@ -118,6 +122,10 @@ pub(super) async fn run(
                 Err(failure(ErrorKind::Backend, "the session was stopped").into())
             }
             ended = &mut running => ended,
+            () = connection.silence() => Err(Stop::Gone(match id.get() {
+                Some(_) => TURN_NOT_OVER,
+                None => NOT_READY,
+            })),
         }
     };
     let usage = talk.usage;
@@ -212,7 +220,7 @@ impl Talk<'_> {
         }
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) if is_gone(&error) => return Err(Stop::Gone("before its turn was over")),
+            Err(error) if is_gone(&error) => return Err(Stop::Gone(TURN_NOT_OVER)),
             Err(error) => return Err(self.refused_by_agent("the turn", &error).into()),
         };
         self.account(&answer);
@@ -254,7 +262,7 @@ impl Talk<'_> {
     /// Asks while nothing else is going on. The outer error is that the agent is gone.
     async fn ask(&self, method: &'static str, params: Json) -> Result<Result<Json, ProtocolError>, Stop> {
         match self.connection.ask(method, params).await {
-            Err(error) if is_gone(&error) => Err(Stop::Gone("before it was ready")),
+            Err(error) if is_gone(&error) => Err(Stop::Gone(NOT_READY)),
             answer => Ok(answer),
         }
     }

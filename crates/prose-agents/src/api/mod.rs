@@ -352,6 +352,7 @@ fn needs(spec: &BackendSpec, wire: Wire, usual: (&str, &str), base: &str) -> Nee
         }),
         base_url: Some(base.to_owned()),
         models: meanings(spec, |name| models::usual(wire, own, name)),
+        prices_of: Some(models::PRICES_OF),
         ..Needs::default()
     }
 }

@@ -1,12 +1,15 @@
 //! Which model a program's name means, and what models cost.
 //!
-//! Ids and list prices as of December 2025. Both change: `[models]` in `prose.toml` names other models, and a model
+//! Ids and list prices as of [`PRICES_OF`]. Both change: `[models]` in `prose.toml` names other models, and a model
 //! that is not in the table has no price, so that its runs show tokens only.
 
 use indexmap::IndexMap;
 use prose_model::backend::Price as Configured;
 
 use super::wire::{Tokens, Wire};
+
+/// The month in which the tables below were true, as `2025-12`.
+pub(crate) const PRICES_OF: &str = "2025-12";
 
 /// The program's name for the model of a session that names none.
 const USUAL: &str = "sonnet";

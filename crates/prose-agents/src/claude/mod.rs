@@ -15,12 +15,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_model::backend::{BackendSpec, Variables};
 use prose_model::{ErrorKind, Failure};
+use tokio::sync::OnceCell;
 
 use crate::api::{keeps_secrets, unsafe_address};
 use crate::child::{Environment, find_program};
-use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
+use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings, tell_version, too_old};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::mcp::{self, Broker};
+use crate::origin::{keys_for, led_by_project, stays};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
 use crate::{
@@ -34,6 +36,8 @@ const PROGRAM: &str = "claude";
 pub(crate) const KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const SETUP: &str = "install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set ANTHROPIC_API_KEY";
 
+/// The oldest version that knows everything it is told here. With older ones a session would have more than it is permitted.
+const OLDEST: [u64; 3] = [2, 1, 40];
 /// The model that decides, by the program's name for it, unless `[models]` has one for `judge`.
 const JUDGE_MODEL: &str = "sonnet";
 /// How long a decision may take.
@@ -78,7 +82,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
 ];
 
 /// Those of them that lead to a service which is not the one that `base_url` names, or prove there who one is.
-pub(crate) const OF_ANOTHER_ADDRESS: &[&str] = &[
+const OF_ANOTHER_ADDRESS: &[&str] = &[
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_CUSTOM_HEADERS",
@@ -99,6 +103,17 @@ pub(crate) const OF_ANOTHER_ADDRESS: &[&str] = &[
     "ANTHROPIC_FOUNDRY_API_KEY",
     "ANTHROPIC_FOUNDRY_BASE_URL",
 ];
+/// Those that say where the service is.
+pub(crate) const LEADS: &[&str] = &[
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+    "ANTHROPIC_FOUNDRY_RESOURCE",
+];
+/// Those that hold what goes to the address of the first of them; those of clouds have files of their own, too.
+const KEYS: &[&str] = &[KEY, "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+
 /// What is sent to an address of one's own for which no key is named: something has to be, or the program sends its login.
 pub(crate) const NO_KEY: &str = "none";
 
@@ -140,14 +155,13 @@ impl BackendFactory for ClaudeFactory {
 
     fn needs(&self, context: BackendContext<'_>) -> Needs {
         let (spec, variables) = (context.spec, context.variables);
-        let mut version = spec.args.clone().unwrap_or_default();
-        version.push("--version".to_owned());
         let named = spec.api_key_env.is_some();
         let base_url = spec.base_url.as_deref().or(variables.get("ANTHROPIC_BASE_URL"));
         Needs {
             program: Some(ProgramNeed {
                 command: command_of(spec),
-                version: Some(version),
+                version: Some(version_arguments(spec)),
+                oldest: Some(OLDEST),
             }),
             // An address of one's own is sent a key only when it is said to be for it.
             key: (named || spec.base_url.is_none()).then(|| KeyNeed {
@@ -184,6 +198,7 @@ impl BackendFactory for ClaudeFactory {
             environment,
             redactor,
             prose: mcp::program(),
+            checked: OnceCell::new(),
         });
         Ok(Backend {
             name: spec.name.clone(),
@@ -197,21 +212,57 @@ impl BackendFactory for ClaudeFactory {
     }
 }
 
+fn version_arguments(spec: &BackendSpec) -> Vec<String> {
+    let mut arguments = spec.args.clone().unwrap_or_default();
+    arguments.push("--version".to_owned());
+    arguments
+}
+
 fn command_of(spec: &BackendSpec) -> PathBuf {
     PathBuf::from(spec.command.as_deref().unwrap_or(PROGRAM))
 }
 
+/// The variable by which `.prose/.env` leads to another address.
+///
+/// # Errors
+/// A sentence, when it leads what goes to a cloud: whose login that is can't be told.
+pub(crate) fn lead(variables: &Variables) -> Result<Option<&'static str>, String> {
+    match led_by_project(variables, LEADS) {
+        Some(name) if name != LEADS[0] => Err(format!(
+            "{name} counts only in the environment, and not in .prose/.env: the login of a cloud would go to its address"
+        )),
+        lead => Ok(lead),
+    }
+}
+
+/// Whether a variable says nothing at the address that is configured, or that `lead` of `.prose/.env` leads to, and must not be
+/// sent there.
+pub(crate) fn is_of_another_address(
+    name: &str,
+    spec: &BackendSpec,
+    variables: &Variables,
+    lead: Option<&str>,
+) -> bool {
+    let led_away = lead.is_some() && !variables.is_of_project(name);
+    OF_ANOTHER_ADDRESS.contains(&name) && (spec.base_url.is_some() || led_away)
+}
+
 fn environment(spec: &BackendSpec, variables: &Variables) -> Result<Environment, String> {
     let mut environment = Environment::basic(variables);
-    let others = match &spec.base_url {
-        Some(_) => OF_ANOTHER_ADDRESS,
-        None => &[],
+    let lead = match &spec.base_url {
+        Some(_) => None,
+        None => lead(variables)?,
     };
-    for name in OWN_VARIABLES.iter().filter(|name| !others.contains(name)) {
-        environment.take(variables, &[name]);
+    for name in OWN_VARIABLES {
+        if !is_of_another_address(name, spec, variables, lead) {
+            environment.take(variables, &[name]);
+        }
     }
     match &spec.api_key_env {
         Some(name) => {
+            if let Some(lead) = lead.filter(|_| !variables.is_of_project(name)) {
+                return Err(stays(name, lead));
+            }
             let key = variables
                 .get(name)
                 .ok_or_else(|| format!("the variable {name}, which `api_key_env` names, is not set"))?;
@@ -223,7 +274,13 @@ fn environment(spec: &BackendSpec, variables: &Variables) -> Result<Environment,
             environment.set(KEY, key);
         }
         None if spec.base_url.is_some() => environment.set(KEY, NO_KEY),
-        None => environment.take(variables, &[KEY]),
+        None => match lead {
+            Some(lead) => match keys_for(variables, lead, KEYS.iter().copied())? {
+                keys if keys.is_empty() => environment.set(KEY, NO_KEY),
+                keys => environment.take(variables, &keys),
+            },
+            None => environment.take(variables, &[KEY]),
+        },
     }
     if let Some(url) = &spec.base_url {
         environment.set("ANTHROPIC_BASE_URL", url);
@@ -243,6 +300,8 @@ pub struct Claude {
     redactor: Redactor,
     /// What it starts to reach the tools of its session, if it can.
     prose: Option<PathBuf>,
+    /// Whether its version was looked at, and is new enough.
+    checked: OnceCell<()>,
 }
 
 impl Claude {
@@ -286,7 +345,35 @@ impl Claude {
         args
     }
 
+    /// Sees that it is new enough, once. One that says nothing of its version is given the benefit of the doubt.
+    async fn check_version(&self) -> Result<(), Failure> {
+        let check = || async {
+            let told = tell_version(
+                &self.program,
+                version_arguments(&self.spec),
+                self.environment.clone(),
+            );
+            match told.await {
+                Ok(Some(said)) => match too_old(&self.program, &said, OLDEST) {
+                    Some(why) => Err(failure(
+                        ErrorKind::Backend,
+                        format!("{why}\n  to set it up: {SETUP}"),
+                    )),
+                    None => Ok(()),
+                },
+                // What is wrong shows as it is used.
+                Ok(None) | Err(_) => Ok(()),
+            }
+        };
+        self.checked.get_or_try_init(check).await.copied()
+    }
+
     async fn turn(&self, job: Job, cancel: &CancelToken) -> Result<Turn, Failure> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(failure(ErrorKind::Backend, "the session was stopped")),
+            checked = self.check_version() => checked?,
+        }
         let turn = turn::run(&self.program, &self.environment, &self.redactor, job, cancel).await;
         turn.map_err(|mut failure| {
             self.redactor.redact_in(&mut failure.message);

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use prose_model::{ErrorKind, Failure, Usage};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::ChildStdin;
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 
 use super::protocol::{self, Incoming, ResultLine};
@@ -73,7 +73,8 @@ pub(super) async fn run(
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(failure(ErrorKind::Backend, "the session was stopped")),
-        ended = talk.run(&mut child) => ended,
+        ended = talk.run(child.pid(), child.stdin.take(), child.stdout.take()) => ended,
+        () = silence(&child) => Ok(None),
     };
     let result = match ended {
         Ok(Some(result)) => {
@@ -106,6 +107,12 @@ pub(super) async fn run(
         }
         failure
     })
+}
+
+/// Waits until it has ended and what it said has been read. Who holds its output open beyond that has nothing to say.
+async fn silence(child: &Child) {
+    child.ended().await;
+    tokio::time::sleep(GRACE).await;
 }
 
 /// A conversation with the program.
@@ -145,12 +152,17 @@ impl<'a> Talk<'a> {
     }
 
     /// Speaks with it until it says that it is over; none when it ends without a word.
-    async fn run(&mut self, child: &mut Child) -> Result<Option<Box<ResultLine>>, Failure> {
+    async fn run(
+        &mut self,
+        pid: u32,
+        stdin: Option<ChildStdin>,
+        stdout: Option<ChildStdout>,
+    ) -> Result<Option<Box<ResultLine>>, Failure> {
         let job = self.job;
         if let Some(sink) = &job.sink {
-            sink.child(child.pid()).await?;
+            sink.child(pid).await?;
         }
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Ok(None);
         };
         // IMPORTANT: written by a task of its own, since it may write while it does not read.

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use mock_model::scripted;
 use prose_agents::prompt::RenderedPrompt;
 use prose_agents::*;
+use prose_model::backend::{BackendSpec, Variables};
 use prose_model::*;
 use serde_json::Value as Json;
 
@@ -129,6 +131,80 @@ pub fn spawn(work_dir: PathBuf, sink: Arc<dyn SessionSink>) -> SessionSpawn {
         cancel: CancelToken::new(),
         clock: Clock::Real,
     }
+}
+
+/// A folder with a workspace, a staging folder, a folder `log` for what is kept, a program in an agent's place, and the backend
+/// that starts it.
+pub struct Stage {
+    pub root: tempfile::TempDir,
+    pub backend: Backend,
+    pub sink: Arc<Recorder>,
+}
+
+impl Stage {
+    /// `text` makes the program's text of its places. `spec` says what is configured but the program.
+    pub fn set(
+        factory: &dyn BackendFactory,
+        variables: &Variables,
+        mut spec: BackendSpec,
+        program: &str,
+        text: impl FnOnce(&[(&str, &Path)]) -> String,
+        answer: PermissionAnswer,
+    ) -> Stage {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        let (log, staging) = (path.join("log"), path.join("work/.prose/staging"));
+        for folder in [&log, &staging] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let program = path.join(program);
+        scripted::install(&program, &text(&[("D", &log), ("S", &staging)])).unwrap();
+        spec.command = Some(program.display().to_string());
+        let backend = create(factory, &spec, variables).unwrap();
+        Stage {
+            root,
+            backend,
+            sink: Recorder::new(answer),
+        }
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(path)
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    pub fn session(&self, change: impl FnOnce(&mut SessionRequest, &mut SessionSpawn)) -> SessionSpawn {
+        let mut asked = request();
+        let mut spawn = spawn(self.path("work"), self.sink.clone());
+        change(&mut asked, &mut spawn);
+        spawn.request = Arc::new(asked);
+        spawn
+    }
+
+    /// Runs a session, which has to fail; the kind of its failure, and its message with `ROOT` for the folder.
+    pub async fn failure(&self, session: SessionSpawn, key: &str) -> (Failure, String) {
+        let failure = self.backend.sessions.spawn(session).await.unwrap_err();
+        let text = format!("{:?}: {}", failure.kind, failure.message);
+        let root = self.path("").display().to_string();
+        assert!(!failure.message.contains(key));
+        let text = text.replace(root.trim_end_matches('/'), "ROOT");
+        (failure, text)
+    }
+}
+
+pub fn create(
+    factory: &dyn BackendFactory,
+    spec: &BackendSpec,
+    variables: &Variables,
+) -> Result<Backend, BackendError> {
+    factory.create(BackendContext {
+        settings: &BackendSettings::default(),
+        spec,
+        variables,
+    })
 }
 
 /// Waits until a process is gone.

@@ -172,6 +172,12 @@ fn show_text(reports: &[BackendReport], taken: Option<&Taken>, tested: Tested<'_
         if let Some(path) = report.program.as_ref().and_then(|program| program.path.as_ref()) {
             text.push_str(&format!("  program: {}\n", path.display()));
         }
+        if let Some(month) = &report.prices_of {
+            text.push_str(&format!(
+                "  dollars: by list prices of {month}; `[backends.{}.prices]` in prose.toml names others\n",
+                report.name
+            ));
+        }
     }
     for report in reports.iter().filter(|report| !report.usable) {
         let reason = plain(report.reason.as_deref().unwrap_or("it can't be used"));
