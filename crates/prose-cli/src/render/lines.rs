@@ -18,6 +18,8 @@ pub struct Lines {
     waiting: Vec<Waiting>,
     /// When the last event was, as it is shown.
     clock: String,
+    /// Whether the run has no files.
+    in_memory: bool,
 }
 
 /// A session that waits: for its turn, or for a memory that another has.
@@ -41,6 +43,7 @@ impl Lines {
             subjects: HashMap::new(),
             waiting: Vec::new(),
             clock: String::new(),
+            in_memory: false,
         }
     }
 
@@ -89,7 +92,8 @@ impl Lines {
                 } else {
                     ""
                 };
-                match dir.is_empty() {
+                self.in_memory = dir.is_empty();
+                match self.in_memory {
                     true => format!("run      {verb} {program} on {backend}{note}"),
                     false => format!("run      {verb} {program} on {backend}{note}; {dir}"),
                 }
@@ -259,7 +263,10 @@ impl Lines {
             }
             Event::Bound { binding, kind, .. } => {
                 kind.file_kind()?;
-                format!("bound    {}", binding_path(binding))
+                match self.in_memory {
+                    true => format!("bound    {}", binding_name(binding)),
+                    false => format!("bound    {}", binding_path(binding)),
+                }
             }
             Event::SleepStarted { ms, .. } => format!("wait     {}", duration(*ms)),
             Event::Warning { at, code, message } => {
@@ -330,6 +337,20 @@ pub fn one_line(text: &str, max: usize) -> String {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }
+}
+
+/// `name (#3)` where there is no file of it; behind the programs that it is in.
+fn binding_name(binding: &BindingRef) -> String {
+    let mut name: String = binding
+        .program
+        .iter()
+        .map(|program| format!("{program}/"))
+        .collect();
+    name.push_str(&binding.name);
+    if let Some(id) = binding.execution_id {
+        let _ = write!(name, " (#{id})");
+    }
+    name
 }
 
 /// `bindings/name__3.md`, below its program's folder.
