@@ -304,7 +304,10 @@ fn runs_are_listed_with_how_they_stand_and_nothing_changes() {
     let at = journal.find("\"issued\"").unwrap();
     journal.replace_range(at + 1..at + 3, "xx");
     std::fs::write(&damaged, journal).unwrap();
-    std::fs::create_dir_all(root.join(".prose/runs/20200101-000000-abcdef")).unwrap();
+    let foreign = root.join(".prose/runs/20200101-000000-abcdef");
+    std::fs::create_dir_all(&foreign).unwrap();
+    std::fs::write(foreign.join("state.md"), "# Execution State\n").unwrap();
+    std::fs::create_dir_all(root.join(".prose/runs/20200101-000001-abcdef")).unwrap();
     let before = files_below(&root.join(".prose"));
     let ran = prose(root, &["runs"]);
     for word in [
@@ -314,6 +317,7 @@ fn runs_are_listed_with_how_they_stand_and_nothing_changes() {
         "interrupted",
         "unreadable",
         "foreign",
+        "never started",
     ] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
     }
@@ -327,7 +331,7 @@ fn runs_are_listed_with_how_they_stand_and_nothing_changes() {
         }
         let report = shown(root, &id);
         assert_eq!(
-            report["status"] == "unreadable" || report["status"] == "foreign",
+            ["unreadable", "foreign", "never started"].contains(&report["status"].as_str().unwrap()),
             !report["problems"].as_array().unwrap().is_empty(),
             "{report}"
         );

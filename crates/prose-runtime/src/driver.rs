@@ -16,7 +16,7 @@ use prose_model::{
     CancelWhat, Digest, Effect, EffectId, ErrorKind, ErrorValue, Event, Issued, Name, Outcome, ProcessId,
     RecordBody, RunOptions, RunStatus, StateIn, Usage, Value,
 };
-use prose_state::{MemoryRoots, Run, snippet};
+use prose_state::{MemoryRoots, Run, StateError, snippet};
 use prose_vm::{Completion, Machine, StepState};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -746,6 +746,13 @@ impl Driver {
     /// The run can't go on in this process: says so to whoever watches.
     pub(crate) fn broken(&mut self, error: &RunError) {
         self.abandon();
+        // The run's folder has gone, or the run stays as it was found.
+        if matches!(
+            error,
+            RunError::State(StateError::JournalGone { .. }) | RunError::Diverged { .. }
+        ) {
+            self.publisher.leave_files();
+        }
         self.publisher.notice("warning", error.to_string());
         let status = RunStatus::Interrupted;
         let usage = self.usage;

@@ -158,7 +158,11 @@ impl Engine {
     /// The fixed facts of a run on disk.
     pub fn header(&self, run: &RunId) -> Result<Header, RunError> {
         let dir = RunDir::find(&self.config.project_root, run)?;
-        let records = read_journal(&dir.journal())?.records;
+        let records = match read_journal(&dir.journal()) {
+            Ok(content) => content.records,
+            Err(_) if !dir.journal().exists() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
         match records.into_iter().next().map(|record| record.body) {
             Some(RecordBody::Header(header)) => Ok(*header),
             _ => Err(no_header(&dir).into()),
@@ -323,6 +327,7 @@ fn run_thread(
     ready: oneshot::Sender<(RunControl, EventStream)>,
 ) -> Result<RunResult, RunError> {
     let resumed = matches!(origin, Origin::Resume { .. });
+    let mut not_mended = None;
     let (run, recovered, backend, inputs, overrides) = match origin {
         Origin::New { new, backend } => {
             let run = match new.options.state {
@@ -344,13 +349,22 @@ fn run_thread(
             overrides,
             backend,
         } => {
-            let (run, recovered) = open(config, &run_id, changed, overrides.retry_failed)?;
+            let Opened {
+                mut run,
+                mut recovered,
+                change,
+            } = open(config, &run_id, changed, overrides.retry_failed)?;
             let ended = is_over(recovered.ended);
             let backend = match backend {
                 Some(backend) => *backend,
                 None if ended => crate::no_backend::no_backend(&run.header.options.backend),
-                None => open_backend(config, &run, recovered.ended)?,
+                None => open_backend(config, &run)?,
             };
+            if ended {
+                not_mended = run.mend().err();
+            } else {
+                take_up(&mut run, &mut recovered, change)?;
+            }
             (run, Some(recovered), backend, inputs, overrides)
         }
     };
@@ -387,6 +401,9 @@ fn run_thread(
 
     let log = Log::new(run.journal.clone(), config.fault);
     let mut publisher = Publisher::new(bus, &run, config.clock.clone(), config.timer.clone());
+    if recovered.as_ref().is_some_and(|found| is_over(found.ended)) {
+        publisher.at_rest();
+    }
     publisher.stream(Event::RunStarted {
         program: run.header.program.clone(),
         digest: run.bundle.digest.clone(),
@@ -396,6 +413,9 @@ fn run_thread(
         resumed,
         dir: run.dir.path().display().to_string(),
     });
+    if let Some(error) = not_mended {
+        publisher.notice("warning", format!("the run's files are not up to date: {error}"));
+    }
     let setup = Setup {
         redactor: config.redactor.clone(),
         asked: Arc::default(),
@@ -426,6 +446,9 @@ fn run_thread(
         signal.abort();
     }
     questions.end();
+    if let (Err(RunError::Diverged { .. }), Some(recovered)) = (&result, &recovered) {
+        give_back(&driver.run, recovered.ended);
+    }
     match &result {
         Ok(_) => {}
         // A simulated crash leaves everything as a real one would.
@@ -444,7 +467,7 @@ fn drive(
 ) -> Result<RunResult, RunError> {
     if let Some(recovered) = recovered {
         driver.log.check()?;
-        if let Some(torn) = recovered.torn {
+        if let Some(torn) = recovered.torn.filter(|_| !is_over(recovered.ended)) {
             driver.publisher.notice(
                 "warning",
                 format!(
@@ -476,32 +499,50 @@ fn drive(
             })?;
         }
         driver.replay(&recovered.records, recovered.changed, supplied, raised)?;
+        if is_over(recovered.ended) && driver.completion.is_none() {
+            // IMPORTANT: its journal is not written any more, so that nothing may be asked.
+            return Err(RunError::Diverged {
+                run: driver.run.id().clone(),
+                reason: "it is over, but by what its journal says it goes on".to_owned(),
+            });
+        }
     }
     let exit = driver.drive()?;
     driver.finish(exit)
 }
 
-/// Takes the run over. A program that has changed has to be accepted; then it takes the place of the one so far.
+/// A run that is at rest, and how it is to go on.
+struct Opened {
+    run: Run,
+    recovered: Recovered,
+    /// The program that takes the place of the one so far, and whether failures that pass are no answers any more.
+    change: Option<(Arc<Bundle>, bool)>,
+}
+
+/// Reads and checks a run; nothing of it is changed. A program that has changed has to be accepted.
 fn open(
     config: &EngineConfig,
     run_id: &RunId,
     accepted: Option<Arc<Bundle>>,
     retry_failed: bool,
-) -> Result<(Run, Recovered), RunError> {
+) -> Result<Opened, RunError> {
     let dir = RunDir::find(&config.project_root, run_id)?;
-    let (mut run, mut recovered) = Run::open_or(dir, config.clock.clone(), accepted.as_ref())?;
+    let (run, mut recovered) = Run::at_rest(dir, config.clock.clone(), accepted.as_ref())?;
     // A failed run goes on when its program was mended, or what failed is tried again.
     let over = match recovered.ended {
         Some(RunStatus::Failed) => accepted.is_none() && !retry_failed,
         ended => is_over(ended),
     };
     if over {
-        return Ok((run, recovered));
+        return Ok(Opened {
+            run,
+            recovered,
+            change: None,
+        });
     }
     if accepted.is_none() {
         let Changes { files, diff } = changes(&config.project_root, &run.bundle);
         if !files.is_empty() {
-            give_back(&run, recovered.ended)?;
             return Err(RunError::ProgramChanged {
                 run: run_id.clone(),
                 files,
@@ -510,18 +551,34 @@ fn open(
         }
     }
     if retry_failed && !recovered.records.iter().any(failed_in_passing) {
-        give_back(&run, recovered.ended)?;
         return Err(RunError::NothingToRetry { run: run_id.clone() });
     }
     let bundle = accepted.unwrap_or_else(|| run.bundle.clone());
-    if retry_failed || bundle.digest != run.bundle.digest {
+    let change = (retry_failed || bundle.digest != run.bundle.digest).then_some((bundle, retry_failed));
+    if change.is_some() {
+        recovered.ended = None;
+    }
+    Ok(Opened {
+        run,
+        recovered,
+        change,
+    })
+}
+
+/// Takes the run over, with the program that it goes on with.
+fn take_up(
+    run: &mut Run,
+    recovered: &mut Recovered,
+    change: Option<(Arc<Bundle>, bool)>,
+) -> Result<(), RunError> {
+    run.take_up()?;
+    if let Some((bundle, retry_failed)) = change {
         run.change_program(bundle, retry_failed)?;
         // The record of the change is one of those that say what counts of the others.
         recovered.records = read_journal(&run.dir.journal())?.records;
         recovered.changed = recovered.records.len();
-        recovered.ended = None;
     }
-    Ok((run, recovered))
+    Ok(())
 }
 
 /// Whether a record is a failure that a retry may mend.
@@ -529,27 +586,23 @@ fn failed_in_passing(record: &prose_model::JournalRecord) -> bool {
     matches!(&record.body, RecordBody::Outcome { outcome, .. } if crate::kept::passes(outcome))
 }
 
-fn open_backend(config: &EngineConfig, run: &Run, ended: Option<RunStatus>) -> Result<Backend, RunError> {
+fn open_backend(config: &EngineConfig, run: &Run) -> Result<Backend, RunError> {
     let options = &run.header.options;
     let settings = BackendSettings {
         name: Some(options.backend.clone()),
         mock: options.mock_text.clone().map(MockSource::Text),
         realtime: false,
     };
-    config.registry.open(&settings).map_err(|error| {
-        if let Err(error) = give_back(run, ended) {
-            tracing::warn!(%error, "the run's state was not restored");
-        }
-        error.into()
-    })
+    Ok(config.registry.open(&settings)?)
 }
 
 /// Leaves a run as it was found: a lease alone would make it look interrupted.
-fn give_back(run: &Run, ended: Option<RunStatus>) -> Result<(), RunError> {
-    if let Some(status) = ended {
-        run.journal.append_durable(RecordBody::End { status })?;
+fn give_back(run: &Run, ended: Option<RunStatus>) {
+    if let Some(status) = ended
+        && let Err(error) = run.journal.append_durable(RecordBody::End { status })
+    {
+        tracing::warn!(%error, "the run's state was not restored");
     }
-    Ok(())
 }
 
 fn is_over(ended: Option<RunStatus>) -> bool {

@@ -12,7 +12,7 @@ use prose_model::{
     Bundle, CancelWhat, Effect, EffectId, Event, Header, Issued, Name, Outcome, RecordBody, SourceRange,
     Value,
 };
-use prose_state::{RunDir, RunSummary, StoredRun, parse_ms, read_run};
+use prose_state::{RunDir, RunSummary, StoredRun, is_work, parse_ms, read_run};
 use prose_vm::{Completion, Machine, StepState};
 
 use crate::content::StoreContent;
@@ -159,6 +159,7 @@ pub fn history(dir: &RunDir) -> History {
             answers: 0,
             cause: None,
             unasked: Vec::new(),
+            taken_up: None,
         }
         .all(&records);
     }
@@ -181,18 +182,24 @@ struct Replay<'a> {
     cause: Option<EffectId>,
     /// Answers to what was not asked.
     unasked: Vec<EffectId>,
+    /// When a later process took the run up that has done nothing yet.
+    taken_up: Option<u64>,
 }
 
 impl Replay<'_> {
     fn all(&mut self, records: &[prose_model::JournalRecord]) {
         for record in records {
             self.clock(record);
+            if is_work(&record.body)
+                && let Some(at) = self.taken_up.take()
+            {
+                self.history.resumed.push(at);
+            }
             match &record.body {
                 RecordBody::Header(_) => self.settle(),
                 RecordBody::Lease { lease, .. } => {
-                    if *lease > 1 {
-                        self.history.resumed.push(self.now);
-                    }
+                    // Counts when something comes of it.
+                    self.taken_up = (*lease > 1).then_some(self.now);
                 }
                 RecordBody::Input { name, value } => {
                     self.history.supplied.push((name.clone(), value.clone()));

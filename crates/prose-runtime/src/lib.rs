@@ -65,7 +65,7 @@ pub mod backends {
 
 /// Runs on disk as front ends need them.
 pub mod runs {
-    pub use crate::history::record::{Recording, record};
+    pub use crate::history::record::Recording;
     pub use crate::history::report::state_word;
     pub use crate::history::shape::{
         Attempt, BindingLine, ErrorLine, Flow, InputLine, Line, LineKind, LineState, RunReport, Shown,

@@ -21,6 +21,17 @@ const STATE_INTERVAL: Duration = Duration::from_millis(250);
 /// So many binding files may lag behind before they are written at once.
 const HELD_LIMIT: usize = 1024;
 
+/// What becomes of the files that show how a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// They follow the run.
+    Follow,
+    /// The run is over: what its end leaves is compared with what is there.
+    AtRest,
+    /// They stay as they are: the run was not taken up, or its folder has gone and must not come back in parts.
+    Leave,
+}
+
 pub(crate) struct Publisher {
     bus: Bus,
     run_id: RunId,
@@ -36,6 +47,7 @@ pub(crate) struct Publisher {
     last_flush: Option<Duration>,
     /// Whether the last write of `state.md` failed.
     state_failed: bool,
+    files: Files,
     /// While a replay goes on: the time of the record that is replayed.
     replay_ts: Option<String>,
     /// The latest value of every binding whose file is not up to date. A loop binds the same name over and over, and a
@@ -75,12 +87,24 @@ impl Publisher {
             timer,
             last_flush: None,
             state_failed: false,
+            files: Files::Follow,
             replay_ts: None,
             held: IndexMap::new(),
             written: HashMap::new(),
             narrator: (run.header.options.state == StateIn::Memory).then(Narrator::default),
             stamp: (i64::MIN, String::new()),
         }
+    }
+
+    /// The run is over and told once more: files are only written where they are not as its end left them.
+    pub(crate) fn at_rest(&mut self) {
+        self.files = Files::AtRest;
+        self.projection.at_rest();
+    }
+
+    /// No file is written any more.
+    pub(crate) fn leave_files(&mut self) {
+        self.files = Files::Leave;
     }
 
     /// From here on events are those of a replay and happened at the given time.
@@ -249,7 +273,12 @@ impl Publisher {
         if !now && self.flush_due() != Some(Duration::ZERO) {
             return;
         }
-        if self.narrator.is_some() {
+        let wanted = match self.files {
+            Files::Follow => true,
+            Files::AtRest => now,
+            Files::Leave => false,
+        };
+        if self.narrator.is_some() || !wanted {
             return;
         }
         self.last_flush = Some(self.timer.now());

@@ -287,12 +287,6 @@ impl RunResult {
     }
 }
 
-/// An error of the operating system on a file.
-pub(crate) fn as_io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> RunError {
-    let path = path.to_owned();
-    move |source| RunError::State(StateError::Io { action, path, source })
-}
-
 /// Plain JSON as a value.
 pub fn value_from_json(json: serde_json::Value) -> Value {
     match json {

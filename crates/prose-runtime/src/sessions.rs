@@ -708,6 +708,17 @@ impl Driver {
         new: &Digest,
         segment: Option<&Segment>,
     ) -> prose_state::Result<()> {
+        // Mostly nothing is to be done, and then not even the lock file is needed.
+        let is_written = place.read()?.map(|text| digest_of(text.as_bytes())).as_ref() == Some(new);
+        let has_segment = match segment {
+            Some(segment) => {
+                place.has_segment(segment.number, &self.run.values.get_text(&segment.sha256)?)?
+            }
+            None => true,
+        };
+        if is_written && has_segment {
+            return Ok(());
+        }
         let _lock = place.lock()?;
         if let Some(segment) = segment {
             place.restore_segment(segment.number, &self.run.values.get_text(&segment.sha256)?)?;

@@ -291,7 +291,7 @@ async fn a_record_gives_the_judges_reasons_again() {
         ]
     );
     let history = prose_runtime::runs::history(&prose_runtime::runs::RunDir::at(&result.dir).unwrap());
-    let record = prose_runtime::runs::Recording::of(&history, "a");
+    let record = prose_runtime::runs::Recording::of(&history, std::path::Path::new("a.mock.toml"));
     assert_eq!(record.problems, [""; 0]);
     assert_eq!(record.text.matches("reasons").count(), 1, "{}", record.text);
     assert_eq!(judged(&project, &record.text).await.0, first, "{}", record.text);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use prose_model::{BindKind, BindingRef, Bundle, Event, ExecutionId, Text, TextPart, TextRef, Value};
@@ -211,6 +211,30 @@ fn large(value: &Value) -> Option<&TextRef> {
     }
 }
 
+/// Whether a file holds a head, the stored content and a line end, and nothing else; read piece by piece.
+fn is_made_of(path: &Path, head: &str, stored: &Path, len: u64) -> std::io::Result<bool> {
+    if fs::metadata(path)?.len() != head.len() as u64 + len + 1 {
+        return Ok(false);
+    }
+    let mut file = BufReader::new(open_file(path)?);
+    let mut expected = head
+        .as_bytes()
+        .chain(BufReader::new(open_file(stored)?))
+        .chain(&b"\n"[..]);
+    loop {
+        let (found, wanted) = (file.fill_buf()?, expected.fill_buf()?);
+        let len = found.len().min(wanted.len());
+        if len == 0 {
+            return Ok(found.len() == wanted.len());
+        }
+        if found[..len] != wanted[..len] {
+            return Ok(false);
+        }
+        file.consume(len);
+        expected.consume(len);
+    }
+}
+
 /// The file's name: `{name}.md` or `{name}__{execution_id}.md`.
 pub fn binding_file_name(binding: &BindingRef) -> String {
     let mut name = safe_file_name(&binding.name);
@@ -274,7 +298,7 @@ impl Bindings {
             return Ok(Some(path));
         }
         if let Some(folder) = path.parent() {
-            create_dir(folder)?;
+            self.run.create_below(folder)?;
         }
         write_atomic(&path, text.as_bytes(), Sync::Lazy, "binding")?;
         Ok(Some(path))
@@ -298,10 +322,13 @@ impl Bindings {
         let head = head.render();
         let head = head.strip_suffix('\n').unwrap_or(&head);
         let path = self.path(binding)?;
-        if let Some(folder) = path.parent() {
-            create_dir(folder)?;
-        }
         let stored = self.values.path(&value.sha256)?;
+        if is_made_of(&path, head, &stored, value.len).unwrap_or(false) {
+            return Ok(path);
+        }
+        if let Some(folder) = path.parent() {
+            self.run.create_below(folder)?;
+        }
         write_atomic_with(&path, Sync::Lazy, "binding", |file, tmp| {
             let mut content = open_file(&stored).map_err(io("read", &stored))?;
             file.write_all(head.as_bytes())

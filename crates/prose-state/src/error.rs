@@ -10,7 +10,7 @@ use prose_model::Digest;
 #[non_exhaustive]
 pub enum StateError {
     /// The operating system refused.
-    #[error("can't {action} {}: {source}", path.display())]
+    #[error("can't {action} {}: {}", path.display(), words(source))]
     Io {
         /// What was tried: `read`, `write`, `create` …
         action: &'static str,
@@ -56,8 +56,14 @@ pub enum StateError {
         candidates: Vec<String>,
     },
     /// The run stopped before its first record: nothing ran and nothing can be resumed.
-    #[error("run {} never started: its journal has no header; nothing of it ran, so start it again with `prose run`", path.display())]
+    #[error("run {} never started: its process ended before anything ran; start it again with `prose run`", path.display())]
     NoHeader {
+        /// The run directory.
+        path: PathBuf,
+    },
+    /// Another tool's run.
+    #[error("run {} was made by another tool: it has no journal, so that it can't be resumed", path.display())]
+    Foreign {
         /// The run directory.
         path: PathBuf,
     },
@@ -66,6 +72,14 @@ pub enum StateError {
     JournalLost {
         /// The run directory.
         path: PathBuf,
+    },
+    /// The journal of a run that goes on is not where it was: what happens from here on could not be known again.
+    #[error("the journal {} was removed or moved away while the run went on, so that the run was stopped; {}", path.display(), left(path, now.as_deref()))]
+    JournalGone {
+        /// Where it was.
+        path: PathBuf,
+        /// Where it is now, if it was moved and that can be told.
+        now: Option<PathBuf>,
     },
     /// A record that is not the last one can't be trusted.
     #[error("{}: line {line}, at byte {offset}: {damage}", path.display())]
@@ -167,6 +181,19 @@ pub enum StateError {
     },
 }
 
+impl StateError {
+    /// Whether there was no room on the disk, or no more allowed.
+    pub fn is_no_room(&self) -> bool {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match self {
+            StateError::Io { source, .. } => {
+                matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What is wrong with a journal record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -219,6 +246,45 @@ pub(crate) fn io(
 ) -> impl FnOnce(std::io::Error) -> StateError {
     let path = path.into();
     move |source| StateError::Io { action, path, source }
+}
+
+/// An error of the operating system in words that need no manual.
+fn words(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    if error.raw_os_error().is_none() {
+        return error.to_string();
+    }
+    let words = match error.kind() {
+        ErrorKind::StorageFull => "the disk is full",
+        ErrorKind::QuotaExceeded => "no more of the disk may be used",
+        ErrorKind::FileTooLarge => "a file may not become so large here",
+        ErrorKind::ReadOnlyFilesystem => "the disk may only be read",
+        ErrorKind::PermissionDenied => "that is not permitted",
+        ErrorKind::NotFound => "it is not there",
+        ErrorKind::IsADirectory => "it is a folder",
+        ErrorKind::NotADirectory => "something on its path is no folder",
+        ErrorKind::AlreadyExists => "there is something else already",
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}
+
+/// What is left of a run whose journal has gone.
+fn left(journal: &std::path::Path, now: Option<&std::path::Path>) -> String {
+    if let Some(now) = now {
+        return format!(
+            "it is now {}: put it back with the rest of the run's folder, and resume the run",
+            now.display()
+        );
+    }
+    let bindings = journal.with_file_name("bindings");
+    match std::fs::read_dir(&bindings).is_ok_and(|mut entries| entries.next().is_some()) {
+        true => format!(
+            "it can't be resumed, but what its sessions wrote until then is in {}",
+            bindings.display()
+        ),
+        false => "it can't be resumed, and nothing of it is left on the disk".to_owned(),
+    }
 }
 
 /// The run that a file in its directory belongs to.

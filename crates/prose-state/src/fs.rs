@@ -122,6 +122,90 @@ fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
+/// Opens a file to lock it and to write into it, and makes it where that is wanted. Something else in its place is refused, and
+/// not waited for.
+pub(crate) fn open_lock(path: &Path, create: bool) -> std::io::Result<File> {
+    let file = match open_to_lock(path, create) {
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => return Err(misplaced("a folder")),
+        opened => opened?,
+    };
+    let facts = file.metadata()?;
+    match facts.is_file() {
+        true => Ok(file),
+        false => Err(misplaced(kind_of(&facts))),
+    }
+}
+
+fn misplaced(kind: &str) -> std::io::Error {
+    refused(format!("it is no regular file but {kind}; move that away"))
+}
+
+#[cfg(unix)]
+fn open_to_lock(path: &Path, create: bool) -> std::io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    if create {
+        flags |= OFlags::CREATE;
+    }
+    Ok(File::from(rustix::fs::open(
+        path,
+        flags,
+        Mode::from_raw_mode(0o666),
+    )?))
+}
+
+#[cfg(not(unix))]
+fn open_to_lock(path: &Path, create: bool) -> std::io::Result<File> {
+    fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(create)
+        .truncate(false)
+        .open(path)
+}
+
+/// What lies at a place, for a person.
+fn kind_of(facts: &fs::Metadata) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = facts.file_type();
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return "a device";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+    }
+    match (facts.is_dir(), facts.is_file()) {
+        (true, _) => "a folder",
+        (_, true) => "a file",
+        _ => "something else",
+    }
+}
+
+/// Refuses what stands in the place of a folder; that there is nothing is fine.
+pub(crate) fn expect_folder(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(facts) if !facts.is_dir() => Err(io("use", path)(refused(format!(
+            "it is no folder but {}; move that away",
+            kind_of(&facts)
+        )))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file where it is missing or another.
+pub(crate) fn write_changed(path: &Path, content: &[u8], sync: Sync, part: &'static str) -> Result<()> {
+    if read_file(path).ok().as_deref() == Some(content) {
+        return Ok(());
+    }
+    write_atomic(path, content, sync, part)
+}
+
 /// Opens a file that a session left, to read it; none when there is no such file. The session decides what lies there, and
 /// must not be able to pass another file off as its own: only a regular file without a second name is taken, and neither it
 /// nor its folder may be a link.

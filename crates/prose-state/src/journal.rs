@@ -24,7 +24,12 @@ pub struct Journal {
     synced: Mutex<u64>,
     /// A second handle, so that a sync does not keep others from appending; none when nothing is kept.
     sync_handle: Option<File>,
+    /// Which file it is that is open: device and number.
+    identity: Option<(u64, u64)>,
 }
+
+/// While records are written without a sync, it is looked so often whether the file is where it was, in milliseconds.
+const LOOK_EVERY: u64 = 100;
 
 /// What a journal holds.
 #[derive(Debug)]
@@ -56,6 +61,8 @@ struct Writer {
     /// Length of the file.
     bytes: u64,
     poisoned: bool,
+    /// When the file was last seen where it belongs, in milliseconds since the Unix epoch.
+    seen_ms: i64,
 }
 
 impl Journal {
@@ -76,17 +83,29 @@ impl Journal {
 
     /// A journal that keeps nothing and only counts: for a run whose state is in memory.
     pub fn nowhere(clock: Arc<dyn Clock>) -> Journal {
+        Journal::counting(PathBuf::new(), 0, clock)
+    }
+
+    /// The journal of a run that is only looked at: nothing is written to it, and what is appended is only counted.
+    pub(crate) fn at_rest(path: &Path, content: &JournalContent, clock: Arc<dyn Clock>) -> Journal {
+        Journal::counting(path.to_owned(), content.records.len() as u64, clock)
+    }
+
+    fn counting(path: PathBuf, next: u64, clock: Arc<dyn Clock>) -> Journal {
+        let seen_ms = clock.now_ms();
         Journal {
-            path: PathBuf::new(),
+            path,
             clock,
             writer: Mutex::new(Writer {
                 file: None,
-                next: 0,
+                next,
                 bytes: 0,
                 poisoned: false,
+                seen_ms,
             }),
-            synced: Mutex::new(0),
+            synced: Mutex::new(next),
             sync_handle: None,
+            identity: None,
         }
     }
 
@@ -97,28 +116,36 @@ impl Journal {
     /// left as it is.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<(Journal, JournalContent)> {
         let content = read_journal(path)?;
+        let end = JournalEnd::of(&content);
+        Ok((Journal::go_on(path, &end, clock)?, content))
+    }
+
+    /// Opens a journal that was read and checked, to go on with it; cuts a torn last record.
+    pub(crate) fn go_on(path: &Path, end: &JournalEnd, clock: Arc<dyn Clock>) -> Result<Journal> {
         let file = OpenOptions::new()
             .append(true)
             .open(path)
             .map_err(io("open", path))?;
-        if let Some(torn) = content.torn {
+        if let Some(torn) = end.torn {
             tracing::info!(path = %path.display(), ?torn, "cut an unfinished journal record");
-            file.set_len(content.intact).map_err(io("truncate", path))?;
+            file.set_len(end.intact).map_err(io("truncate", path))?;
             failpoint::hit("journal", "cut");
         }
         // Also what an earlier process wrote without a sync counts from now on, so it has to be on disk.
         file.sync_all().map_err(io("sync", path))?;
-        let journal = Journal::with(path, file, content.records.len() as u64, content.intact, clock)?;
-        Ok((journal, content))
+        Journal::with(path, file, end.records, end.intact, clock)
     }
 
     fn with(path: &Path, file: File, next: u64, bytes: u64, clock: Arc<dyn Clock>) -> Result<Journal> {
         let sync_handle = Some(file.try_clone().map_err(io("open", path))?);
+        let identity = identity(&file.metadata().map_err(io("open", path))?);
+        let seen_ms = clock.now_ms();
         let writer = Writer {
             file: Some(file),
             next,
             bytes,
             poisoned: false,
+            seen_ms,
         };
         Ok(Journal {
             path: path.to_owned(),
@@ -126,6 +153,7 @@ impl Journal {
             writer: Mutex::new(writer),
             synced: Mutex::new(next),
             sync_handle,
+            identity,
         })
     }
 
@@ -200,6 +228,11 @@ impl Journal {
             lock(&self.writer).poisoned = true;
             return Err(io("sync", &self.path)(error));
         }
+        // A record in a file that nobody can find again is not kept, and what it is about must not be acted on.
+        if let Err(gone) = self.look(file) {
+            lock(&self.writer).poisoned = true;
+            return Err(gone);
+        }
         *synced = covered;
         failpoint::hit("journal", "synced");
         Ok(())
@@ -214,15 +247,23 @@ impl Journal {
             writer.next += 1;
             return Ok(seq);
         }
+        let now_ms = self.clock.now_ms();
         let record = JournalRecord {
             v: JOURNAL_VERSION,
             seq,
-            ts: format_millis(self.clock.now_ms()),
+            ts: format_millis(now_ms),
             body,
         };
         let line = encode(&record)?;
         failpoint::hit("journal", "begin");
         if let Some(file) = &mut writer.file {
+            if now_ms.abs_diff(writer.seen_ms) >= LOOK_EVERY {
+                if let Err(gone) = self.look(file) {
+                    writer.poisoned = true;
+                    return Err(gone);
+                }
+                writer.seen_ms = now_ms;
+            }
             if failpoint::due("journal", "half") {
                 let _ = file.write_all(&line[..line.len() / 2]);
                 failpoint::abort();
@@ -239,10 +280,84 @@ impl Journal {
         Ok(seq)
     }
 
+    /// Whether the open file is still the one that the run's folder has.
+    ///
+    /// # Errors
+    /// [`StateError::JournalGone`].
+    fn look(&self, file: &File) -> Result<()> {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        let is_there = match std::fs::metadata(&self.path) {
+            Ok(facts) => identity(&facts) == self.identity,
+            // What can't be looked at may well be there.
+            Err(error) => !matches!(error.kind(), NotFound | NotADirectory),
+        };
+        match is_there {
+            true => Ok(()),
+            false => Err(StateError::JournalGone {
+                path: self.path.clone(),
+                now: place(file),
+            }),
+        }
+    }
+
     fn poisoned(&self) -> StateError {
         StateError::JournalPoisoned {
             path: self.path.clone(),
         }
+    }
+}
+
+/// Where a journal that was read ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JournalEnd {
+    records: u64,
+    intact: u64,
+    torn: Option<TornTail>,
+}
+
+impl JournalEnd {
+    pub(crate) fn of(content: &JournalContent) -> JournalEnd {
+        JournalEnd {
+            records: content.records.len() as u64,
+            intact: content.intact,
+            torn: content.torn,
+        }
+    }
+
+    /// How long the file was, in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.intact + self.torn.map_or(0, |torn| torn.len)
+    }
+}
+
+/// Which file that is; none where the system has no number for it.
+fn identity(facts: &std::fs::Metadata) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((facts.dev(), facts.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = facts;
+        None
+    }
+}
+
+/// Where an open file is now, if it is anywhere and that can be told.
+fn place(file: &File) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::MetadataExt;
+        let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+        let (open, there) = (file.metadata().ok()?, std::fs::metadata(&place).ok()?);
+        ((open.dev(), open.ino()) == (there.dev(), there.ino())).then_some(place)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        None
     }
 }
 

@@ -1,13 +1,13 @@
 //! Where things lie: the run directory, the same tree for each called program, the lock.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use prose_model::{EffectId, RunId};
 
 use crate::error::io;
-use crate::fs::{create_dir, open_file, sync_dir};
+use crate::fs::{create_dir, expect_folder, open_file, open_lock, sync_dir};
 use crate::values::digest_of;
 use crate::{Clock, Result, RunIds, StateError, clock, failpoint};
 
@@ -38,7 +38,10 @@ pub(crate) const FOLDERS: [&str; 6] = [
 /// Exclusive ownership of a run; ends with the value or the process.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    /// Where the file may only be read, it can be locked all the same.
+    writable: bool,
 }
 
 impl RunDir {
@@ -168,7 +171,7 @@ impl RunDir {
     /// lease has passed on does so into a folder that nobody reads any more.
     pub fn staging(&self, lease: u64, effect: &EffectId) -> Result<PathBuf> {
         let dir = self.staging_path(lease, effect);
-        create_dir(&dir)?;
+        self.create_below(&dir)?;
         failpoint::hit("staging", "folder");
         Ok(dir)
     }
@@ -183,6 +186,10 @@ impl RunDir {
     /// Removes what sessions staged; for the end of a run.
     pub fn clear_staging(&self) -> Result<()> {
         let staging = self.path.join("staging");
+        let is_empty = std::fs::read_dir(&staging).is_ok_and(|mut entries| entries.next().is_none());
+        if is_empty {
+            return Ok(());
+        }
         failpoint::hit("staging", "clear");
         match std::fs::remove_dir_all(&staging) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", staging)(error)),
@@ -196,28 +203,72 @@ impl RunDir {
     /// [`StateError::Locked`] with the owner's process id when it is taken.
     pub fn lock(&self) -> Result<RunLock> {
         let path = self.path.join("lock");
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StateError::Locked {
-                    run: self.path.clone(),
-                    pid: read_pid(&mut file),
-                });
+        let file = open_lock(&path, true).map_err(io("open", &path))?;
+        let mut lock = self.take(file, path, true)?;
+        lock.sign()?;
+        Ok(lock)
+    }
+
+    /// Keeps others from taking the run while it is looked at, and writes nothing. None when there is no lock file.
+    ///
+    /// # Errors
+    /// As [`RunDir::lock`].
+    pub(crate) fn hold(&self) -> Result<Option<RunLock>> {
+        use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem};
+        let path = self.path.join("lock");
+        let (file, writable) = match open_lock(&path, false) {
+            Ok(file) => (file, true),
+            Err(error) if error.kind() == NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+                (open_file(&path).map_err(io("open", &path))?, false)
             }
-            Err(TryLockError::Error(error)) => return Err(io("lock", path)(error)),
+            Err(error) => return Err(io("open", path)(error)),
+        };
+        self.take(file, path, writable).map(Some)
+    }
+
+    fn take(&self, mut file: File, path: PathBuf, writable: bool) -> Result<RunLock> {
+        match file.try_lock() {
+            Ok(()) => Ok(RunLock { file, path, writable }),
+            Err(TryLockError::WouldBlock) => Err(StateError::Locked {
+                run: self.path.clone(),
+                pid: read_pid(&mut file),
+            }),
+            Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
         }
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(io("write", &path))?;
-        Ok(RunLock { _file: file })
+    }
+
+    /// Creates a folder of the run and what lies between, but not the run's own: where that is gone, nothing is to come back.
+    pub(crate) fn create_below(&self, folder: &Path) -> Result<()> {
+        if !folder.is_dir() && !self.path.is_dir() {
+            return Err(StateError::NoRun {
+                path: self.path.clone(),
+            });
+        }
+        create_dir(folder)
+    }
+
+    /// Refuses something else in the place of one of the run's folders.
+    pub(crate) fn expect_folders(&self) -> Result<()> {
+        FOLDERS
+            .iter()
+            .try_for_each(|folder| expect_folder(&self.path.join(folder)))
+    }
+}
+
+impl RunLock {
+    /// Says in the lock file which process has the run.
+    pub(crate) fn sign(&mut self) -> Result<()> {
+        let path = &self.path;
+        if !self.writable {
+            // Says why not.
+            open_lock(path, false).map_err(io("write", path))?;
+        }
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| writeln!(self.file, "{}", std::process::id()))
+            .map_err(io("write", path))
     }
 }
 

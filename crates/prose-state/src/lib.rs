@@ -24,6 +24,7 @@ mod program;
 mod projection;
 mod references;
 mod run;
+mod summary;
 mod tail;
 mod trace;
 mod values;
@@ -43,9 +44,8 @@ pub use layout::{ProgramDir, RunDir, RunLock, lock_owner, safe_file_name};
 pub use memory::{AgentMemory, MemoryLock, MemoryRoots};
 pub use program::snippet;
 pub use projection::StateProjection;
-pub use run::{
-    NewRun, PendingEffect, Recovered, Run, RunState, RunSummary, list_runs, no_header, run_summary,
-};
+pub use run::{NewRun, PendingEffect, Recovered, Run};
+pub use summary::{RunState, RunSummary, is_work, list_runs, no_header, run_summary};
 pub use tail::JournalTail;
 pub use values::{Hide, ValueStore, digest_of, summarize};
 pub use view::{StoredRun, find_run, read_run};

@@ -1,12 +1,14 @@
 //! Memory of persistent agents: `memory.md` and numbered segments, in one of four scopes (seed, "Memory Scoping").
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::path::{Component, Path, PathBuf};
 
 use prose_model::{Digest, MemoryRequest, Persist};
 
 use crate::error::io;
-use crate::fs::{Sync, create_dir, read_file, read_if_present, remove_temporaries, sync_dir, write_atomic};
+use crate::fs::{
+    Sync, create_dir, open_lock, read_file, read_if_present, remove_temporaries, sync_dir, write_atomic,
+};
 use crate::{Result, RunDir, StateError, ValueStore, failpoint, safe_file_name};
 
 /// Where the scopes have their roots.
@@ -199,13 +201,20 @@ impl AgentMemory {
         Ok(path)
     }
 
-    /// Writes a segment after a crash, unless it is there: under this number, or under a later one where somebody else
-    /// has taken the number since.
-    pub fn restore_segment(&self, number: u32, text: &str) -> Result<()> {
+    /// Whether a segment is there: under this number, or under a later one where somebody else has taken the number since.
+    pub fn has_segment(&self, number: u32, text: &str) -> Result<bool> {
         for (found, path) in self.segments()? {
             if found >= number && read_file(&path).map_err(io("read", &path))? == text.as_bytes() {
-                return Ok(());
+                return Ok(true);
             }
+        }
+        Ok(false)
+    }
+
+    /// Writes a segment after a crash, unless [it is there](AgentMemory::has_segment).
+    pub fn restore_segment(&self, number: u32, text: &str) -> Result<()> {
+        if self.has_segment(number, text)? {
+            return Ok(());
         }
         let taken = self.segment_path(number).exists();
         let number = if taken { self.next_segment()? } else { number };
@@ -288,12 +297,7 @@ impl AgentMemory {
     fn lock_file(&self) -> Result<(PathBuf, File)> {
         create_dir(&self.dir)?;
         let path = self.dir.join(".lock");
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io("open", &path))?;
+        let file = open_lock(&path, true).map_err(io("open", &path))?;
         Ok((path, file))
     }
 

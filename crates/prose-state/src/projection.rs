@@ -3,6 +3,7 @@
 mod render;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -11,7 +12,7 @@ use prose_model::{
     RunEvent, RunId, RunStatus, SourceRange, StmtId,
 };
 
-use crate::fs::{Sync, write_atomic};
+use crate::fs::{Sync, read_file, write_atomic, write_changed};
 use crate::outline::{LineStarts, Outline};
 use crate::trace::LineNote;
 use crate::{Result, RunDir, binding_file_name, clock};
@@ -31,6 +32,8 @@ pub struct StateProjection {
     /// The tree of everything that goes on, and its place there.
     running: HashMap<Key, (usize, u64)>,
     constructs: HashMap<EffectId, usize>,
+    /// Whether the run is over and only looked at: then files that say the same are left as they are.
+    at_rest: bool,
 }
 
 /// One program's state.
@@ -120,7 +123,14 @@ impl StateProjection {
             programs: BTreeSet::new(),
             running: HashMap::new(),
             constructs: HashMap::new(),
+            at_rest: false,
         }
+    }
+
+    /// The run is over, and only what is missing or says something else is written from now on. When the run was worked on
+    /// is told by the journal to the millisecond, but not as exactly as it was known then: it alone makes no difference.
+    pub fn at_rest(&mut self) {
+        self.at_rest = true;
     }
 
     /// Takes in a published event.
@@ -157,6 +167,7 @@ impl StateProjection {
             let tree = &mut self.trees[index];
             let dir = run.program(&tree.path)?;
             if !tree.written && !tree.path.is_empty() {
+                run.create_below(dir.path())?;
                 dir.create()?;
                 let file = self
                     .bundle
@@ -164,9 +175,12 @@ impl StateProjection {
                     .get(tree.program)
                     .map_or(0, |program| program.file as usize);
                 let source = self.bundle.files.get(file).map_or("", |file| &*file.text);
-                write_atomic(&dir.program(), source.as_bytes(), Sync::Lazy, "program")?;
+                write_changed(&dir.program(), source.as_bytes(), Sync::Lazy, "program")?;
             }
-            write_atomic(&dir.state(), text.as_bytes(), Sync::Lazy, "state")?;
+            let path = dir.state();
+            if !self.at_rest || !says(&path, &text) {
+                write_atomic(&path, text.as_bytes(), Sync::Lazy, "state")?;
+            }
             tree.written = true;
             tree.dirty = false;
             if tree.ended.is_some() && index > 0 {
@@ -208,8 +222,7 @@ impl StateProjection {
                 let tree = self.finish(&Key::Statement(at.path.clone()))?;
                 let line = self.line(at.src);
                 let note = self.trees[tree].notes.entry(line).or_default();
-                note.ended += 1;
-                note.last_end = Some(*end);
+                note.ended.add(*end);
                 note.retry = None;
                 tree
             }
@@ -492,6 +505,20 @@ impl StateProjection {
                 .clone(),
         )
     }
+}
+
+/// Whether a file says the same as a text, but for the times at its head.
+fn says(path: &Path, text: &str) -> bool {
+    let Ok(found) = read_file(path) else { return false };
+    let found = String::from_utf8_lossy(&found);
+    let is_time = |line: &str| line.starts_with("started: ") || line.starts_with("updated: ");
+    let mut head = true;
+    let mut lines = found.split('\n').zip(text.split('\n'));
+    found.split('\n').count() == text.split('\n').count()
+        && lines.all(|(found, wanted)| {
+            head &= !wanted.starts_with("## ");
+            found == wanted || (head && is_time(found) && is_time(wanted))
+        })
 }
 
 impl Tree {

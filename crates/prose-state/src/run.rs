@@ -1,6 +1,6 @@
-//! A run as a whole: starting one, taking one up again, looking at all.
+//! A run as a whole: starting one, taking one up again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -8,17 +8,19 @@ use prose_model::{
     Bundle, Digest, EffectId, Header, JournalRecord, Name, Outcome, RecordBody, RunId, RunOptions, RunStatus,
     StmtId, Usage, Value,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::error::io;
 use crate::fs::{
-    Sync, create_dir, read_file, remove_temporaries, remove_temporaries_below, sync_dir, write_atomic,
+    Sync, create_dir, expect_folder, read_file, remove_temporaries, remove_temporaries_below, sync_dir,
+    write_atomic, write_changed,
 };
+use crate::journal::JournalEnd;
 use crate::layout::FOLDERS;
 use crate::references::references;
 use crate::{
     Bindings, Clock, Journal, JournalContent, Result, RunDir, RunIds, RunLock, StateError, TornTail,
-    ValueStore, digest_of, lock_owner, read_journal,
+    ValueStore, digest_of, lock_owner, no_header, read_journal,
 };
 
 /// What a new run is started with.
@@ -54,8 +56,20 @@ pub struct Run {
     pub lease: u64,
     /// When the run was first started, in milliseconds since the Unix epoch.
     pub started_ms: i64,
-    /// None when the run is in memory.
-    _lock: Option<RunLock>,
+    /// None when the run is in memory, or at rest without a lock file.
+    lock: Option<RunLock>,
+    /// What is needed to take it up, as long as it is at rest.
+    rest: Option<Rest>,
+}
+
+/// What a run that is at rest is taken up with.
+struct Rest {
+    clock: Arc<dyn Clock>,
+    end: JournalEnd,
+    /// The bundle's bytes, where others may lie beside the journal.
+    bundle: Option<Vec<u8>>,
+    /// Whether the program as it is now takes the place of a lost bundle.
+    replaced: bool,
 }
 
 /// What an earlier process left of a run.
@@ -95,56 +109,6 @@ pub struct PendingEffect {
     pub started: Option<(u64, String, Option<serde_json::Value>)>,
 }
 
-/// One line about a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RunSummary {
-    /// The run.
-    pub id: RunId,
-    /// Its directory.
-    pub dir: PathBuf,
-    /// The program's path when it was started; empty when that can't be told.
-    pub program: String,
-    /// The backend; empty when that can't be told.
-    pub backend: String,
-    /// When it was started, RFC 3339.
-    pub started: Option<String>,
-    /// Time of the last record, RFC 3339.
-    pub updated: Option<String>,
-    /// How it stands.
-    pub state: RunState,
-    /// Sessions that have an outcome.
-    pub sessions_done: u32,
-    /// Sessions asked for.
-    pub sessions: u32,
-    /// What all outcomes cost.
-    pub usage: Usage,
-    /// How long processes worked on it, in milliseconds: the time between them doesn't count.
-    pub active_ms: u64,
-}
-
-/// How a run stands, seen from outside.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum RunState {
-    /// A process owns it.
-    Running {
-        /// Which, if that can be told.
-        pid: Option<u32>,
-    },
-    /// Its last owner ended it; [`RunStatus::Interrupted`] when no owner did and none is there.
-    Ended {
-        /// How.
-        status: RunStatus,
-    },
-    /// Its journal can't be used.
-    Unreadable {
-        /// Why.
-        reason: String,
-    },
-    /// It has no journal: another OpenProse tool made it.
-    Foreign,
-}
-
 impl Run {
     /// A run in memory: nothing of it is on disk, now or later, and it has no directory.
     pub fn in_memory(new: NewRun, clock: Arc<dyn Clock>, ids: &dyn RunIds) -> Result<Run> {
@@ -175,7 +139,8 @@ impl Run {
             bundle: new.bundle,
             lease: 1,
             started_ms,
-            _lock: None,
+            lock: None,
+            rest: None,
         })
     }
 
@@ -239,7 +204,8 @@ impl Run {
             bundle,
             lease: 1,
             started_ms,
-            _lock: Some(lock),
+            lock: Some(lock),
+            rest: None,
         })
     }
 
@@ -249,24 +215,46 @@ impl Run {
         Run::open_or(dir, clock, None)
     }
 
-    /// The same, where the program as it is now may take the place of a bundle that is lost: by itself when it is what the
-    /// run executed, else as [`Run::change_program`] does, unless the run is over.
+    /// The same, with a program as for [`Run::at_rest`].
     pub fn open_or(
         dir: RunDir,
         clock: Arc<dyn Clock>,
         instead: Option<&Arc<Bundle>>,
     ) -> Result<(Run, Recovered)> {
-        let lock = dir.lock()?;
+        let (mut run, recovered) = Run::at_rest(dir, clock, instead)?;
+        run.take_up()?;
+        Ok((run, recovered))
+    }
+
+    /// A run as it lies there, read and checked, so that no other process takes it meanwhile. Nothing is written: what is
+    /// appended to its journal is only counted, until it is [taken up](Run::take_up).
+    ///
+    /// The program as it is now may take the place of a bundle that is lost: by itself when it is what the run executed, else
+    /// as [`Run::change_program`] does, unless the run is over.
+    pub fn at_rest(
+        dir: RunDir,
+        clock: Arc<dyn Clock>,
+        instead: Option<&Arc<Bundle>>,
+    ) -> Result<(Run, Recovered)> {
         let path = dir.journal();
         if !path.exists() {
-            return Err(no_header(&dir));
+            // Somebody may just be making it.
+            return Err(match lock_owner(&dir)? {
+                Some(pid) => StateError::Locked {
+                    run: dir.path().to_owned(),
+                    pid,
+                },
+                None => no_header(&dir),
+            });
         }
-        let (journal, content) = Journal::open(&path, clock)?;
+        let lock = dir.hold()?;
+        let content = read_journal(&path)?;
         let Some(RecordBody::Header(header)) = content.records.first().map(|record| &record.body) else {
             return Err(no_header(&dir));
         };
         let header = (**header).clone();
-        let values = ValueStore::open(&dir.values())?;
+        expect_folder(&dir.values())?;
+        let values = ValueStore::at(&dir.values());
         for (digest, what) in references(&content.records) {
             values.verify(&digest).map_err(|error| lost(&dir, error, &what))?;
         }
@@ -274,57 +262,109 @@ impl Run {
             ended(&content.records),
             Some(RunStatus::Completed | RunStatus::Cancelled)
         );
-        let mut replaced = None;
-        let (bundle, changed) = match (stored_bundle(&dir, &values, &header, &content.records), instead) {
+        let mut replaced = false;
+        let stored = stored_bundle(&dir, &values, &header, &content.records);
+        let mut bundle_bytes = None;
+        let (bundle, changed) = match (stored, instead) {
             (Err(StateError::BundleDamaged { .. }), Some(bundle)) if is_started_with(&header, bundle)? => {
-                restore_bundle(&dir, &encode_bundle(bundle)?)?;
+                bundle_bytes = Some(encode_bundle(bundle)?);
                 (bundle.clone(), 0)
             }
             (Err(StateError::BundleDamaged { .. }), Some(bundle)) if !over => {
-                replaced = Some(bundle.clone());
+                replaced = true;
                 (bundle.clone(), content.records.len())
             }
             (stored, _) => stored?,
         };
         if let Some((_, digest)) = accepted(&content.records) {
-            restore_bundle(&dir, &values.get(digest)?)?;
-        }
-        restore_program(&dir, &bundle)?;
-        for folder in FOLDERS {
-            create_dir(&dir.path().join(folder))?;
-        }
-        remove_temporaries(dir.path());
-        for folder in FOLDERS.iter().filter(|name| **name != "staging") {
-            remove_temporaries_below(&dir.path().join(folder));
+            bundle_bytes = Some(values.get(digest)?);
         }
         let started_ms = content
             .records
             .first()
             .and_then(|record| crate::clock::parse_ms(&record.ts))
             .unwrap_or(0);
-        let lease = last_lease(&content.records) + 1;
+        let run = Run {
+            journal: Arc::new(Journal::at_rest(&path, &content, clock.clone())),
+            bindings: Bindings::new(dir.clone(), values.clone()),
+            dir,
+            values,
+            header,
+            bundle,
+            lease: last_lease(&content.records),
+            started_ms,
+            lock,
+            rest: Some(Rest {
+                clock,
+                end: JournalEnd::of(&content),
+                bundle: bundle_bytes,
+                replaced,
+            }),
+        };
+        let mut recovered = recover(content, changed);
+        if replaced {
+            recovered.ended = None;
+        }
+        Ok((run, recovered))
+    }
+
+    /// Takes a run for this process that was [at rest](Run::at_rest): the next lease is on disk when this returns.
+    pub fn take_up(&mut self) -> Result<()> {
+        let Some(rest) = self.rest.take() else {
+            return Ok(());
+        };
+        let path = self.dir.journal();
+        match &mut self.lock {
+            Some(lock) => lock.sign()?,
+            None => {
+                self.lock = Some(self.dir.lock()?);
+                // There was nothing to hold it by: somebody else may have gone on with it.
+                let len = std::fs::metadata(&path).map_err(io("read", &path))?.len();
+                if len != rest.end.len() {
+                    return Err(StateError::Locked {
+                        run: self.dir.path().to_owned(),
+                        pid: None,
+                    });
+                }
+            }
+        }
+        self.restore(&rest)?;
+        remove_temporaries(self.dir.path());
+        for folder in FOLDERS.iter().filter(|name| **name != "staging") {
+            remove_temporaries_below(&self.dir.path().join(folder));
+        }
+        let journal = Journal::go_on(&path, &rest.end, rest.clock)?;
+        let lease = self.lease + 1;
         journal.append_durable(RecordBody::Lease {
             lease,
             pid: std::process::id(),
         })?;
-        let bindings = Bindings::new(dir.clone(), values.clone());
-        let mut run = Run {
-            dir,
-            journal: Arc::new(journal),
-            values,
-            bindings,
-            header,
-            bundle,
-            lease,
-            started_ms,
-            _lock: Some(lock),
-        };
-        let mut recovered = recover(content, changed);
-        if let Some(bundle) = replaced {
-            run.change_program(bundle, false)?;
-            recovered.ended = None;
+        self.journal = Arc::new(journal);
+        self.lease = lease;
+        match rest.replaced {
+            true => self.change_program(self.bundle.clone(), false),
+            false => Ok(()),
         }
-        Ok((run, recovered))
+    }
+
+    /// Puts back what is missing of the files beside the journal. Where all is as it should be, nothing is written.
+    pub fn mend(&self) -> Result<()> {
+        match &self.rest {
+            Some(rest) => self.restore(rest),
+            None => Ok(()),
+        }
+    }
+
+    fn restore(&self, rest: &Rest) -> Result<()> {
+        self.dir.expect_folders()?;
+        if let Some(bytes) = &rest.bundle {
+            restore_bundle(&self.dir, bytes)?;
+        }
+        restore_program(&self.dir, &self.bundle)?;
+        for folder in FOLDERS {
+            create_dir(&self.dir.path().join(folder))?;
+        }
+        Ok(())
     }
 
     /// Goes on with a changed program, which is on disk with its record when this returns. With `retry_failed`, what failed
@@ -348,159 +388,6 @@ impl Run {
     pub fn id(&self) -> &RunId {
         &self.header.run_id
     }
-}
-
-/// What orders runs by their start: the second that the id begins with, and the exact time where the journal tells it.
-fn age(run: &RunSummary) -> (&str, Option<&str>, &str) {
-    let id = run.id.as_str();
-    (crate::view::second(id), run.started.as_deref(), id)
-}
-
-/// Says how every run of a project stands, the newest first. Runs that can't be read are among them.
-pub fn list_runs(project_root: &Path) -> Result<Vec<RunSummary>> {
-    let runs = RunDir::runs(project_root);
-    let entries = match std::fs::read_dir(&runs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io("read", runs)(error)),
-    };
-    let mut summaries = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(io("read", &runs))?.path();
-        if path.is_dir() {
-            summaries.push(run_summary(&RunDir::at(&path)?));
-        }
-    }
-    summaries.sort_by(|a, b| age(b).cmp(&age(a)));
-    Ok(summaries)
-}
-
-/// Says how a run stands; changes nothing, also while the run goes on.
-pub fn run_summary(dir: &RunDir) -> RunSummary {
-    let name = dir
-        .path()
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let mut summary = RunSummary {
-        id: RunId::from(name),
-        dir: dir.path().to_owned(),
-        program: String::new(),
-        backend: String::new(),
-        started: None,
-        updated: None,
-        state: RunState::Foreign,
-        sessions_done: 0,
-        sessions: 0,
-        usage: Usage::default(),
-        active_ms: 0,
-    };
-    let journal = dir.journal();
-    if !journal.exists() && !dir.values().exists() {
-        return summary;
-    }
-    // IMPORTANT: the lock is looked at first. The other way round, a run that ends in between seems interrupted.
-    let owner = lock_owner(dir).unwrap_or_default();
-    let content = match read_journal(&journal) {
-        Ok(content) if !content.records.is_empty() => content,
-        Err(error) if journal.exists() => {
-            if let Ok((content, _)) = crate::journal::read_intact(&journal) {
-                tally(&mut summary, &content.records);
-            }
-            summary.state = RunState::Unreadable {
-                reason: error.to_string(),
-            };
-            return summary;
-        }
-        // Being made at this moment, or left half made.
-        Ok(_) | Err(_) => {
-            summary.state = match owner {
-                Some(pid) => RunState::Running { pid },
-                None => RunState::Unreadable {
-                    reason: no_header(dir).to_string(),
-                },
-            };
-            return summary;
-        }
-    };
-    tally(&mut summary, &content.records);
-    summary.state = match (owner, ended(&content.records)) {
-        (_, Some(status)) => RunState::Ended { status },
-        (Some(pid), None) => RunState::Running { pid },
-        (None, None) => RunState::Ended {
-            status: RunStatus::Interrupted,
-        },
-    };
-    summary
-}
-
-/// Why a run has no header: it stopped before it could be written, or it had one and its journal is lost, which the files
-/// show that are written later.
-pub fn no_header(dir: &RunDir) -> StateError {
-    let path = dir.path().to_owned();
-    let bindings = path.join("bindings");
-    let is_bound = std::fs::read_dir(&bindings).is_ok_and(|mut entries| entries.next().is_some());
-    if is_bound || path.join("state.md").exists() {
-        StateError::JournalLost { path }
-    } else {
-        StateError::NoHeader { path }
-    }
-}
-
-/// Counts what the records tell.
-fn tally(summary: &mut RunSummary, records: &[JournalRecord]) {
-    let mut sessions = std::collections::HashSet::new();
-    let mut done = std::collections::HashSet::new();
-    for record in records {
-        summary.updated = Some(record.ts.clone());
-        match &record.body {
-            RecordBody::Header(header) => {
-                summary.started = Some(record.ts.clone());
-                summary.program = header.program.clone();
-                summary.backend = header.options.backend.clone();
-            }
-            RecordBody::Issued { id, kind, .. } if kind == "session" => {
-                sessions.insert(id);
-                // A changed program may ask it again.
-                done.remove(id);
-            }
-            RecordBody::Outcome { id, outcome, .. } => {
-                summary.usage.add(&usage(outcome));
-                if sessions.contains(id) {
-                    done.insert(id);
-                }
-            }
-            RecordBody::Spent { usage, .. } => summary.usage.add(usage),
-            _ => {}
-        }
-    }
-    let count = |set: &std::collections::HashSet<&EffectId>| u32::try_from(set.len()).unwrap_or(u32::MAX);
-    summary.sessions = count(&sessions);
-    summary.sessions_done = count(&done);
-    summary.active_ms = active_ms(records);
-}
-
-/// The time from each lease to the last record under it, in milliseconds.
-pub(crate) fn active_ms(records: &[JournalRecord]) -> u64 {
-    let mut total = 0;
-    let mut span: Option<(i64, i64)> = None;
-    for record in records {
-        let Some(at) = crate::clock::parse_ms(&record.ts) else {
-            continue;
-        };
-        match (&record.body, &mut span) {
-            (RecordBody::Header(_), None) => span = Some((at, at)),
-            (RecordBody::Lease { lease, .. }, Some((from, to))) if *lease > 1 => {
-                total += to.saturating_sub(*from);
-                span = Some((at, at));
-            }
-            (_, Some((_, to))) => *to = at.max(*to),
-            (_, None) => span = Some((at, at)),
-        }
-    }
-    let last = span.map_or(0, |(from, to)| to.saturating_sub(from));
-    u64::try_from(total + last).unwrap_or(0)
 }
 
 /// Says which value is lost, where it was needed.
@@ -582,7 +469,7 @@ fn recover(content: JournalContent, changed: usize) -> Recovered {
 }
 
 /// How the last owner ended the run.
-fn ended(records: &[JournalRecord]) -> Option<RunStatus> {
+pub(crate) fn ended(records: &[JournalRecord]) -> Option<RunStatus> {
     records.iter().rev().find_map(|record| match &record.body {
         RecordBody::End { status } => Some(Some(*status)),
         RecordBody::Lease { .. } => Some(None),
@@ -601,7 +488,7 @@ fn last_lease(records: &[JournalRecord]) -> u64 {
     leases.max().unwrap_or(0)
 }
 
-fn usage(outcome: &Outcome) -> Usage {
+pub(crate) fn usage(outcome: &Outcome) -> Usage {
     match outcome {
         Outcome::Session(session) => session.usage,
         Outcome::Failed(failure) => failure.usage,
@@ -679,21 +566,13 @@ fn is_started_with(header: &Header, bundle: &Bundle) -> Result<bool> {
 
 /// Writes a bundle beside the journal, where it is missing or another.
 fn restore_bundle(dir: &RunDir, bytes: &[u8]) -> Result<()> {
-    let path = dir.bundle();
-    if read_file(&path).ok().as_deref() != Some(bytes) {
-        write_atomic(&path, bytes, Sync::Durable, "bundle")?;
-    }
-    Ok(())
+    write_changed(&dir.bundle(), bytes, Sync::Durable, "bundle")
 }
 
 /// Writes the program's text beside the journal, where it is missing or another.
 fn restore_program(dir: &RunDir, bundle: &Bundle) -> Result<()> {
     let path = dir.program(&[])?.program();
-    let text = entry_text(bundle).as_bytes();
-    if read_file(&path).ok().as_deref() != Some(text) {
-        write_atomic(&path, text, Sync::Durable, "program")?;
-    }
-    Ok(())
+    write_changed(&path, entry_text(bundle).as_bytes(), Sync::Durable, "program")
 }
 
 fn read_bundle(dir: &RunDir, header: &Header) -> Result<Arc<Bundle>> {

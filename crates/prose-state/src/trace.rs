@@ -17,14 +17,57 @@ const FRAMES_NAMED: usize = 3;
 /// What happened at one line.
 #[derive(Debug, Default)]
 pub(crate) struct LineNote {
-    /// How often a statement that begins here came to an end.
-    pub(crate) ended: u32,
-    /// How the last one did.
-    pub(crate) last_end: Option<End>,
+    /// How often a statement that begins here came to an end, and how.
+    pub(crate) ended: Ends,
     /// Binding files written here: the last path of each name.
     pub(crate) bindings: BTreeMap<String, String>,
     /// Try and allowed tries of a session that is being tried again.
     pub(crate) retry: Option<(u32, u32)>,
+}
+
+/// How often something ended in each way.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    complete: u32,
+    failed: u32,
+    cancelled: u32,
+}
+
+impl Ends {
+    /// Counts one more.
+    pub(crate) fn add(&mut self, end: End) {
+        *match end {
+            End::Ok | End::Left => &mut self.complete,
+            End::Failed => &mut self.failed,
+            End::Cancelled => &mut self.cancelled,
+        } += 1;
+    }
+
+    /// Whether nothing has ended.
+    pub(crate) fn is_none(self) -> bool {
+        self == Ends::default()
+    }
+
+    /// `complete`, `failed, 3 times`; where the ends differ, each with its number: the last must not speak for all.
+    fn text(self) -> String {
+        let ends = [
+            ("complete", self.complete),
+            ("failed", self.failed),
+            ("cancelled", self.cancelled),
+        ];
+        let ended: Vec<(&str, u32)> = ends.into_iter().filter(|(_, times)| *times > 0).collect();
+        match ended.as_slice() {
+            [] => "complete".to_owned(),
+            [(word, 1)] => (*word).to_owned(),
+            _ => {
+                let each = ended.iter().map(|(word, times)| match times {
+                    1 => format!("{word}, 1 time"),
+                    times => format!("{word}, {times} times"),
+                });
+                each.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
 }
 
 /// What is written beside a line.
@@ -46,8 +89,7 @@ pub(crate) enum Annotation {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct EndedNote {
-    pub(crate) times: u32,
-    pub(crate) end: End,
+    pub(crate) ends: Ends,
     pub(crate) bindings: Vec<String>,
 }
 
@@ -87,23 +129,16 @@ impl Annotation {
                 format!("# <-- {state}{details}")
             }
             Annotation::Ended { note, inside } => {
-                let times = match note.times {
-                    0 | 1 => String::new(),
-                    times => format!(", {times} times"),
-                };
-                match note.end {
-                    End::Failed => format!("# (failed{times})"),
-                    End::Cancelled => format!("# (cancelled{times})"),
-                    End::Ok | End::Left if note.bindings.is_empty() => format!("# (complete{times})"),
-                    End::Ok | End::Left => {
-                        let paths = note.bindings.join(", ");
-                        let complete = if *inside || !times.is_empty() {
-                            format!(" (complete{times})")
-                        } else {
-                            String::new()
-                        };
-                        format!("# --> {paths}{complete}")
-                    }
+                let ends = note.ends.text();
+                // What failed or was cancelled every time has left nothing.
+                if note.bindings.is_empty() || (note.ends.complete == 0 && !note.ends.is_none()) {
+                    return format!("# ({ends})");
+                }
+                let paths = note.bindings.join(", ");
+                if *inside || ends != "complete" {
+                    format!("# --> {paths} ({ends})")
+                } else {
+                    format!("# --> {paths}")
                 }
             }
             Annotation::NotYetEntered => "# [not yet entered]".to_owned(),
@@ -163,9 +198,10 @@ mod tests {
     use super::*;
 
     fn ended(end: End, times: u32, bindings: &[&str]) -> EndedNote {
+        let mut ends = Ends::default();
+        (0..times).for_each(|_| ends.add(end));
         EndedNote {
-            times,
-            end,
+            ends,
             bindings: bindings.iter().map(ToString::to_string).collect(),
         }
     }
@@ -218,6 +254,24 @@ mod tests {
                 inside: true,
             },
             "# (failed)",
+        );
+        for (bindings, text) in [
+            (&[][..], "# (complete, 2 times; failed, 1 time)"),
+            (
+                &["bindings/a.md"],
+                "# --> bindings/a.md (complete, 2 times; failed, 1 time)",
+            ),
+        ] {
+            let mut note = ended(End::Ok, 2, bindings);
+            note.ends.add(End::Failed);
+            check(Annotation::Ended { note, inside: false }, text);
+        }
+        check(
+            Annotation::Ended {
+                note: ended(End::Failed, 3, &[]),
+                inside: false,
+            },
+            "# (failed, 3 times)",
         );
         check(Annotation::NotYetEntered, "# [not yet entered]");
         check(Annotation::Next, "# [...next...]");

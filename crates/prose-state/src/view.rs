@@ -7,7 +7,8 @@ use prose_model::{Bundle, Header, JournalRecord, RecordBody, RunId};
 
 use crate::journal::read_intact;
 use crate::run::stored_bundle;
-use crate::{Result, RunDir, RunSummary, StateError, ValueStore, run_summary};
+use crate::summary::never_started;
+use crate::{Result, RunDir, RunSummary, StateError, ValueStore, no_header, run_summary};
 
 /// What is on disk of a run, as far as it can be read.
 #[derive(Debug, Clone)]
@@ -49,6 +50,11 @@ pub fn find_run(project_root: &Path, wanted: &str) -> Result<RunDir> {
         return Err(StateError::NoRuns { root });
     }
     if wanted == "last" {
+        // Where nothing ran there is nothing to go on with or to look at, unless there is nothing else.
+        let started = ids.iter().position(|id| {
+            !RunDir::find(project_root, &RunId::from(id.as_str())).is_ok_and(|dir| never_started(&dir))
+        });
+        ids.drain(..started.unwrap_or(0));
         let second = second(&ids[0]).to_owned();
         ids.retain(|id| self::second(id) == second);
         let id = match ids.len() {
@@ -134,7 +140,11 @@ pub fn read_run(dir: &RunDir) -> StoredRun {
             }
             records = content.records;
         }
+        Err(_) if summary.state == crate::RunState::NeverStarted => {}
         Err(error) => problems.push(error.to_string()),
+    }
+    if summary.state == crate::RunState::NeverStarted {
+        problems = vec![no_header(dir).to_string()];
     }
     let header = match records.first().map(|record| &record.body) {
         Some(RecordBody::Header(header)) => Some((**header).clone()),

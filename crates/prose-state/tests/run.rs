@@ -107,6 +107,34 @@ fn a_run_has_one_owner() {
 }
 
 #[test]
+fn a_run_at_rest_is_held_and_not_changed() {
+    let root = tempfile::tempdir().unwrap();
+    let run = create(root.path(), 1);
+    run.journal
+        .append_durable(RecordBody::End {
+            status: RunStatus::Waiting,
+        })
+        .unwrap();
+    let dir = run.dir.clone();
+    drop(run);
+    let before = fs::read(dir.journal()).unwrap();
+    let (mut run, recovered) = Run::at_rest(dir.clone(), clock(), None).unwrap();
+    assert_eq!((run.lease, recovered.ended), (1, Some(RunStatus::Waiting)));
+    assert!(matches!(
+        Run::at_rest(dir.clone(), clock(), None),
+        Err(StateError::Locked { .. })
+    ));
+    run.mend().unwrap();
+    run.journal.append_durable(issued("a", 0)).unwrap();
+    assert_eq!(fs::read(dir.journal()).unwrap(), before);
+    run.take_up().unwrap();
+    run.journal.append_durable(issued("a", 0)).unwrap();
+    drop(run);
+    let (run, recovered) = Run::open(dir, clock()).unwrap();
+    assert_eq!((run.lease, recovered.records.len()), (3, 5));
+}
+
+#[test]
 fn what_never_started_or_was_changed_is_not_resumed() {
     let root = tempfile::tempdir().unwrap();
     let run = create(root.path(), 1);
@@ -184,6 +212,9 @@ fn runs_are_listed_with_how_they_stand() {
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, text.replacen("main.prose", "Main.prose", 1)).unwrap();
     fs::create_dir(RunDir::runs(root.path()).join("20260101-000000-aaaaaa")).unwrap();
+    let foreign = RunDir::runs(root.path()).join("20260101-000000-aaaaa9");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("state.md"), "# Execution State").unwrap();
 
     let runs = list_runs(root.path()).unwrap();
     let states: Vec<(&str, String)> = runs
@@ -201,7 +232,8 @@ fn runs_are_listed_with_how_they_stand() {
         ("000001", "\"ended\""),
         // Of the same second, but when exactly it doesn't tell.
         ("000004", "\"unreadable\""),
-        ("aaaaaa", "\"foreign\""),
+        ("aaaaaa", "\"never_started\""),
+        ("aaaaa9", "\"foreign\""),
     ];
     assert_eq!(states, expected.map(|(id, state)| (id, state.to_owned())));
     assert_eq!(
@@ -253,10 +285,7 @@ fn a_half_made_run_is_not_taken_for_another_tool_s() {
         );
     }
     drop(run);
-    let RunState::Unreadable { reason } = run_summary(&dir).state else {
-        panic!("unreadable")
-    };
-    assert!(reason.contains("never started"), "{reason}");
+    assert_eq!(run_summary(&dir).state, RunState::NeverStarted);
 }
 
 #[test]

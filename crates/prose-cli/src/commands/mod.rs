@@ -3,6 +3,7 @@
 mod asking;
 pub mod check;
 pub mod compile;
+mod destination;
 pub mod doctor;
 mod dry_run;
 pub mod examples;
@@ -110,12 +111,32 @@ fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
     programs
 }
 
-/// Writes a file, whether it is there or not. A device or a pipe, as `/dev/stdout`, is written to: it can't be replaced.
+/// Writes a file, whether it is there or not, in one step. A device or a pipe, as `/dev/stdout`, is written to: it can't be
+/// replaced.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    if path.is_file() {
-        return replace(path, text);
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_file() => replace(path, text),
+        Ok(_) => fs::write(path, text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, text),
+        Err(error) => Err(error),
     }
-    fs::write(path, text)
+}
+
+/// Makes a file in one step, so that nobody ever reads half of it; one that came meanwhile stays.
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut new = tempfile::Builder::new();
+    // As any file that is made, which others may read where the person's settings say so.
+    #[cfg(unix)]
+    new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut new = new.tempfile_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist_noclobber(path)?;
+    Ok(())
 }
 
 /// Puts a new text in a file's place in one step, so that nobody ever reads half of it. A link stays one: the file it leads to is

@@ -10,7 +10,7 @@ use prose_model::codes::Severity;
 use prose_model::{Bundle, ErrorKind, RunEvent, RunOptions, RunStatus, StateIn};
 use prose_project::{Config, LoadError, Loaded, StateKind, Target, resolve_target};
 use prose_runtime::backends::{BackendSettings, MockFile, MockSource};
-use prose_runtime::runs::{RunDir, RunState, find_run, history, record, run_summary, state_word};
+use prose_runtime::runs::{RunState, StateError, find_run, read_run, run_summary, state_word};
 use prose_runtime::{
     Attach, Engine, EngineConfig, InputMode, Overrides, ResumeRequest, RunControl, RunError, RunHandle,
     RunRequest, RunResult, StreamItem, value_from_json,
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use super::asking::{Asker, Prompter, Question, choices, next_question};
 use super::check::{configured, project, render_all};
+use super::destination::{Destination, Kept};
 use super::{Exit, colour, fail, out, plain, say};
 use crate::args::{CommonArgs, ResumeArgs, RunArgs};
 use crate::render::lines::Lines;
@@ -38,7 +39,14 @@ pub fn run(args: RunArgs) -> Exit {
         Ok((engine, mut request)) => {
             let asker = Asker::of(&args.common);
             request.attach.permissions = asker.provider();
-            drive(&args.common, &asker, async move { engine.start(request).await })
+            drive(&args.common, &asker, async move {
+                engine.start(request).await.map_err(|error| {
+                    with_files(error, |room| match room {
+                        true => "nothing was started; make room, and start it again".to_owned(),
+                        false => "nothing was started".to_owned(),
+                    })
+                })
+            })
         }
         Err(message) => fail(&message),
     }
@@ -50,13 +58,17 @@ pub fn resume(args: ResumeArgs) -> Exit {
         Ok((engine, mut request)) => {
             let asker = Asker::of(&args.common);
             request.attach.permissions = asker.provider();
+            let run = request.run_id.clone();
             drive(&args.common, &asker, async move {
                 engine.resume(request).await.map_err(|error| match error {
                     RunError::ProgramChanged { ref run, ref diff, .. } => RunError::Engine(format!(
                         "{error}\n\n{}\nto go on with the program as it is now: prose resume {run} --accept-changes\nwhat was answered counts where the changed program asks the same in the same place",
                         diff.trim_end()
                     )),
-                    error => error,
+                    error => with_files(error, |room| match room {
+                        true => format!("nothing was asked, and what was answered is safe in the run; make room, then go on: prose resume {run}"),
+                        false => "nothing was asked, and what was answered is safe in the run".to_owned(),
+                    }),
                 })
             })
         }
@@ -64,11 +76,20 @@ pub fn resume(args: ResumeArgs) -> Exit {
     }
 }
 
+/// An error of the run's files, with what it means for the run; `then` is told whether there is no room for them.
+fn with_files(error: RunError, then: impl FnOnce(bool) -> String) -> RunError {
+    match &error {
+        RunError::State(state @ StateError::Io { .. }) => {
+            RunError::Engine(format!("{error}\n  {}", then(state.is_no_room())))
+        }
+        _ => error,
+    }
+}
+
 /// From arguments to a request; errors are messages.
 fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> {
     let common = &args.common;
     let (root, config) = project(Path::new("."))?;
-    check_record(common)?;
     let dir = find_run(&root, &args.run_id).map_err(|error| error.to_string())?;
     let summary = run_summary(&dir);
     let engine = Engine::with(EngineConfig::configured(&root, config.catalog()));
@@ -115,8 +136,8 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
         let same = common.backend.as_ref().is_none_or(|name| *name == kept.backend);
         let settings = BackendSettings {
             name: Some(common.backend.clone().unwrap_or(kept.backend)),
-            mock: match mock {
-                Some(mock) => Some(MockSource::Path(mock)),
+            mock: match &mock {
+                Some(mock) => Some(MockSource::Path(mock.clone())),
                 None => kept.mock_text.filter(|_| same).map(MockSource::Text),
             },
             realtime: common.realtime,
@@ -129,6 +150,15 @@ fn prepare_resume(args: &ResumeArgs) -> Result<(Engine, ResumeRequest), String> 
         true => Some(accepted(&engine, &summary.id, args.program.as_deref(), &config)?),
         false => None,
     };
+    if let Some(path) = &common.record {
+        let own = read_run(&dir).bundle;
+        let kept = Kept::of(&root)
+            .file(mock.as_deref(), "the mock file, which is read")
+            .file(common.inputs.as_deref(), "the file of --inputs");
+        let programs = own.iter().chain(&changed);
+        let kept = programs.fold(kept, |kept, bundle| kept.program(bundle));
+        Destination::record(path).check_record(&kept)?;
+    }
     let request = ResumeRequest {
         run_id: summary.id,
         inputs: given_inputs(common)?,
@@ -156,18 +186,6 @@ fn mock_file(common: &CommonArgs) -> Result<Option<PathBuf>, String> {
     match &common.mock {
         Some(mock) if !mock.is_file() => Err(format!("there is no mock file {}", mock.display())),
         mock => Ok(mock.clone()),
-    }
-}
-
-/// Whether the record can be written is known before anything costs money.
-fn check_record(common: &CommonArgs) -> Result<(), String> {
-    let Some(path) = &common.record else { return Ok(()) };
-    if path.is_dir() {
-        return Err(format!("--record {} is a folder; name a file", path.display()));
-    }
-    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) if !parent.is_dir() => Err(format!("--record: there is no folder {}", parent.display())),
-        _ => Ok(()),
     }
 }
 
@@ -255,7 +273,6 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
     if state == StateIn::Memory && args.common.record.is_some() {
         return Err("--record reads the run's journal, and --state in-context keeps none".to_owned());
     }
-    check_record(&args.common)?;
     let mock = mock_file(&args.common)?.or_else(|| MockFile::beside(&path));
     let engine = Engine::with(EngineConfig::configured(&root, config.catalog()));
     let settings = BackendSettings {
@@ -264,6 +281,15 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         realtime: args.common.realtime,
     };
     let backend = engine.backend(&settings).map_err(|error| error.to_string())?;
+    if let Some(record) = &args.common.record {
+        // Others than those that make answers up don't read it.
+        let read = mock.as_deref().filter(|_| backend.mock_text.is_some());
+        let kept = Kept::of(&root)
+            .program(&bundle)
+            .file(read, "the mock file, which is read")
+            .file(args.common.inputs.as_deref(), "the file of --inputs");
+        Destination::record(record).check_record(&kept)?;
+    }
     let options = RunOptions {
         mock: mock.map(|mock| mock.to_string_lossy().into_owned()),
         state,
@@ -544,11 +570,17 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
             fail(&error.to_string());
             let exit = exit_of(&error);
             if exit == Exit::Failed && !control.dir().as_os_str().is_empty() {
-                say(&format!(
-                    "what was answered is kept; to go on when that is mended: {}
-",
-                    resume_command(control.dir())
-                ));
+                let then = match &error {
+                    // It says itself what is left.
+                    RunError::State(StateError::JournalGone { .. }) => None,
+                    RunError::State(state) if state.is_no_room() => {
+                        Some("what was answered until then is safe in the run; make room, then go on")
+                    }
+                    _ => Some("what was answered is kept; to go on when that is mended"),
+                };
+                if let Some(then) = then {
+                    say(&format!("{then}: {}\n", resume_command(control.dir())));
+                }
             }
             exit
         }
@@ -569,19 +601,16 @@ fn exit_of(error: &RunError) -> Exit {
 
 /// Writes the mock file; that it can't be written doesn't change how the run ended.
 fn write_record(dir: &Path, path: &Path) {
-    let recorded = RunDir::at(dir)
-        .map_err(RunError::from)
-        .and_then(|dir| record(&history(&dir), path));
-    match recorded {
+    match super::destination::write_record(dir, path) {
         Ok(problems) => {
             for problem in problems {
                 say(&format!("warning: {}: {problem}\n", path.display()));
             }
         }
-        Err(error) => say(&format!(
+        Err(error) => say(&plain(&format!(
             "error: the record was not written: {error}\n  to try again: {} --record FILE\n",
             resume_command(dir)
-        )),
+        ))),
     }
 }
 
@@ -592,7 +621,15 @@ fn finish(common: &CommonArgs, result: &RunResult) -> Exit {
         match result.output() {
             // Nothing is no empty line.
             Ok(Some(output)) if output.is_empty() && result.has_no_value() => {}
-            Ok(Some(output)) => written = out(|stdout| output.write(stdout)),
+            Ok(Some(output)) => {
+                written = out(|stdout| output.write(stdout));
+                if written != Exit::Ok && !result.dir.as_os_str().is_empty() {
+                    say(&format!(
+                        "the outputs are safe in the run; to print them again: {}\n",
+                        resume_command(&result.dir)
+                    ));
+                }
+            }
             Ok(None) => {}
             Err(error) => written = fail(&error.to_string()),
         }

@@ -10,6 +10,7 @@ use prose_runtime::runs::{
 use serde::Serialize;
 
 use super::check::project;
+use super::destination::{Destination, Kept};
 use super::{Exit, colour, fail, out, say};
 use crate::args::{RunsArgs, RunsCommand, RunsFormat, ShowArgs};
 use crate::render::lines::{duration, one_line};
@@ -22,6 +23,9 @@ const JSON_VALUE: usize = 64 * 1024;
 const PAGE_VALUE: usize = 32 * 1024;
 /// Longest value in the text form, in bytes.
 const TEXT_VALUE: usize = 200;
+
+/// The word for a run that has nothing to show.
+const NEVER_STARTED: &str = state_word(&RunState::NeverStarted);
 
 /// Lists runs, or shows one.
 pub fn runs(args: &RunsArgs) -> Exit {
@@ -164,6 +168,18 @@ fn show(args: &ShowArgs) -> Exit {
     };
     let past = history(&dir);
     if let Some(path) = &args.report {
+        let mock = past
+            .header
+            .as_ref()
+            .and_then(|header| header.options.mock.as_deref());
+        let kept = Kept::of(&root).file(mock.map(Path::new), "the run's mock file");
+        let kept = match &past.bundle {
+            Some(bundle) => kept.program(bundle),
+            None => kept,
+        };
+        if let Err(message) = Destination::report(path).check(&kept) {
+            return fail(&message);
+        }
         let page = report::page(&RunReport::new(&past, PAGE_VALUE));
         if let Err(error) = super::write_new(path, &page) {
             return fail(&format!("can't write {}: {error}", path.display()));
@@ -187,6 +203,14 @@ fn show(args: &ShowArgs) -> Exit {
 
 /// The text form.
 fn text(run: &RunReport, paint: &Paint) -> String {
+    if run.status == NEVER_STARTED {
+        let why: String = run
+            .problems
+            .iter()
+            .map(|why| format!("{}\n", one_line(why, 400)))
+            .collect();
+        return format!("{}  {}\n{why}", paint.bold(&run.id), paint.status(&run.status));
+    }
     let mut text = format!("{}  {}\n", paint.bold(&run.id), one_line(&run.program, 200));
     let mut facts = vec![paint.status(&run.status), format!("on {}", run.backend)];
     if let Some(started) = &run.started {

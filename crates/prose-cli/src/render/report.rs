@@ -19,10 +19,13 @@ const MOST: usize = 2000;
 
 const STYLE: &str = include_str!("report.css");
 
+/// How every page begins: a file that does may be replaced by another page.
+pub const BEGINNING: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"prose runs show --report\">\n";
+
 /// The page of a run.
 pub fn page(run: &RunReport) -> String {
     let mut page = Page::default();
-    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.raw(BEGINNING);
     page.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n");
     page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
     page.text(&format!("{} · {}", one_line(&run.program, 80), run.id));

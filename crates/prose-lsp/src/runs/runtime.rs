@@ -168,6 +168,7 @@ impl Engine for Runtime {
                         RunState::Running { .. } => "running".to_owned(),
                         RunState::Ended { status } => status_word(status).to_owned(),
                         RunState::Unreadable { .. } => "unreadable".to_owned(),
+                        RunState::NeverStarted => "never started".to_owned(),
                         RunState::Foreign => "foreign".to_owned(),
                     },
                     program: run.program,

@@ -18,7 +18,7 @@ use prose_model::{
 use super::{History, PastEffect};
 use crate::dispatch::wait_ms;
 use crate::queue::SessionQueue;
-use crate::request::{Limits, RunError, as_io};
+use crate::request::Limits;
 
 /// Longer replies get a file of their own beside the mock file, in bytes.
 const FILE_LIMIT: usize = 8 * 1024;
@@ -42,8 +42,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Makes one of a run. `stem` begins the folder of long replies.
-    pub fn of(history: &History, stem: &str) -> Recording {
+    /// Makes one of a run, for a file of that name.
+    pub fn of(history: &History, path: &Path) -> Recording {
         Recorder {
             history,
             delays: delays(history),
@@ -52,38 +52,20 @@ impl Recording {
                 files: Vec::new(),
                 problems: history.problems.clone(),
             },
-            folder: format!("{stem}.replies"),
+            folder: Recording::folder(path),
         }
         .all()
     }
 
-    /// Writes it, the replies first.
-    pub fn write(&self, path: &Path) -> Result<(), RunError> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for (name, text) in &self.files {
-            let path = folder.join(name);
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).map_err(as_io("create", parent))?;
-            }
-            std::fs::write(&path, text).map_err(as_io("write", &path))?;
-        }
-        std::fs::write(path, &self.text).map_err(as_io("write", path))
-    }
-}
+    /// How every such file begins: one that does may be replaced by another.
+    pub const BEGINNING: &'static str = "# The answers of run ";
 
-/// Records a run to a file. The message of each problem is for a person.
-pub fn record(history: &History, path: &Path) -> Result<Vec<String>, RunError> {
-    let stem = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let stem = stem
-        .trim_end_matches(".toml")
-        .trim_end_matches(".mock")
-        .to_owned();
-    let recording = Recording::of(history, &stem);
-    recording.write(path)?;
-    Ok(recording.problems)
+    /// The name of the folder for the long replies of a mock file, beside it.
+    pub fn folder(path: &Path) -> String {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = name.trim_end_matches(".toml").trim_end_matches(".mock");
+        format!("{stem}.replies")
+    }
 }
 
 struct Recorder<'a> {
@@ -105,8 +87,9 @@ impl<'a> Recorder<'a> {
         let summary = &self.history.summary;
         let _ = write!(
             self.out.text,
-            "# The answers of run {} of {} ({}), for `--backend replay` and `--backend simulate`.\n\
+            "{}{} of {} ({}), for `--backend replay` and `--backend simulate`.\n\
              # A delay_ms is not how long something took: it only keeps the answers in their order.\n",
+            Recording::BEGINNING,
             summary.id,
             comment(&summary.program),
             comment(&summary.backend),

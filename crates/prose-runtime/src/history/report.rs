@@ -19,7 +19,7 @@ use super::{History, PastEffect};
 use crate::nesting::Nesting;
 
 /// The word for how a run stands.
-pub fn state_word(state: &RunState) -> &'static str {
+pub const fn state_word(state: &RunState) -> &'static str {
     match state {
         RunState::Running { .. } => "running",
         RunState::Ended { status } => match status {
@@ -31,6 +31,7 @@ pub fn state_word(state: &RunState) -> &'static str {
             RunStatus::Interrupted => "interrupted",
         },
         RunState::Unreadable { .. } => "unreadable",
+        RunState::NeverStarted => "never started",
         RunState::Foreign => "foreign",
     }
 }

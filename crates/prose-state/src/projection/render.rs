@@ -122,16 +122,15 @@ impl StateProjection {
             });
         }
         for ((_, line), note) in tree.notes.iter().filter(|((of, _), _)| *of == file) {
-            let Some(end) = note.last_end.or((!note.bindings.is_empty()).then_some(End::Ok)) else {
+            if note.ended.is_none() && note.bindings.is_empty() {
                 continue;
-            };
+            }
             let bindings = note.bindings.values().cloned().collect();
             let inside = spans
                 .values()
                 .any(|span| span.first < *line && *line <= span.last);
             let note = EndedNote {
-                times: note.ended,
-                end,
+                ends: note.ended,
                 bindings,
             };
             annotations.insert(*line, Annotation::Ended { note, inside });
@@ -227,7 +226,10 @@ impl StateProjection {
             let statement = &outline.statements[index];
             let (file, line) = self.line(statement.src);
             // In a loop, what comes next has been here before, and says so.
-            let seen = tree.notes.get(&(file, line)).is_some_and(|note| note.ended > 0);
+            let seen = tree
+                .notes
+                .get(&(file, line))
+                .is_some_and(|note| !note.ended.is_none());
             if seen
                 || tree
                     .running
@@ -249,7 +251,7 @@ impl StateProjection {
         let top = outline.bodies.first()?;
         let ended = |index: &&usize| {
             let line = self.line(outline.statements[**index].src);
-            tree.notes.get(&line).is_some_and(|note| note.ended > 0)
+            tree.notes.get(&line).is_some_and(|note| !note.ended.is_none())
         };
         top.statements.iter().rev().find(ended).copied()
     }
