@@ -174,9 +174,16 @@ fn check_place(text: &str, analysis: &Analysis, offset: usize) {
         inner = Some(range);
     }
     check_actions(text, analysis, TextRange::empty(position.offset));
-    // A selection of some lines.
-    let end = TextSize::new(offset.saturating_add(70) as u32).max(position.offset);
-    check_actions(text, analysis, TextRange::new(position.offset, end));
+}
+
+/// Asks what can be done with some lines from an offset on.
+fn check_selection(text: &str, analysis: &Analysis, offset: usize) {
+    let at = |offset: usize| TextSize::new(u32::try_from(offset).unwrap_or(u32::MAX));
+    check_actions(
+        text,
+        analysis,
+        TextRange::new(at(offset), at(offset.saturating_add(70))),
+    );
 }
 
 fn check_actions(text: &str, analysis: &Analysis, range: TextRange) {
@@ -197,8 +204,10 @@ fn every_place_of_a_whole_program() {
     // Inside characters and past the end, too.
     for offset in 0..PROGRAM.len() + 3 {
         check_place(PROGRAM, &analysis, offset);
+        check_selection(PROGRAM, &analysis, offset);
     }
     check_place(PROGRAM, &analysis, u32::MAX as usize);
+    check_selection(PROGRAM, &analysis, u32::MAX as usize);
 }
 
 #[test]
@@ -215,6 +224,7 @@ fn every_beginning_of_a_program() {
         for offset in end.saturating_sub(2)..=end {
             check_place(text, &analysis, offset);
         }
+        check_selection(text, &analysis, end.saturating_sub(70));
     }
 }
 
@@ -234,6 +244,7 @@ fn every_line_missing() {
         for offset in gap.saturating_sub(8)..(gap + 12).min(text.len()) {
             check_place(&text, &analysis, offset);
         }
+        check_selection(&text, &analysis, gap);
     }
 }
 
@@ -277,6 +288,7 @@ fn odd_texts() {
         let step = (text.len() / 100).max(1);
         for offset in (0..text.len() + 2).step_by(step) {
             check_place(text, &analysis, offset);
+            check_selection(text, &analysis, offset);
         }
     }
 }

@@ -12,6 +12,10 @@ use crate::{CodeActionKind, Severity};
 pub(super) enum Keeps {
     /// The program is the same but for places.
     Program,
+    /// The same things are said to sessions and judges, in other places of the program.
+    Texts,
+    /// More is said than before.
+    Nothing,
 }
 
 /// Makes the refactoring whose title begins so; once with each sort of line end.
@@ -49,8 +53,9 @@ fn made(title: &str, keeps: Keeps, before: &Setup) -> String {
         panic!("{title} is not offered: {titles:?}")
     };
     for pair in edits.windows(2) {
+        let (one, other) = (pair[0].range, pair[1].range);
         assert!(
-            pair[0].range.end() < pair[1].range.start(),
+            one.end() <= other.start() && one.start() < other.start(),
             "edits touch: {edits:?}"
         );
     }
@@ -74,6 +79,8 @@ fn made(title: &str, keeps: Keeps, before: &Setup) -> String {
     assert_eq!(comments(old), comments(&new), "{new}");
     match keeps {
         Keeps::Program => assert_eq!(lowered(before), lowered(&after), "{new}"),
+        Keeps::Texts => assert_eq!(said(old), said(&new), "{new}"),
+        Keeps::Nothing => {}
     }
     new
 }
@@ -96,6 +103,22 @@ fn comments(text: &str) -> Vec<String> {
     let mut all: Vec<_> = tokens(text, &[SyntaxKind::COMMENT])
         .into_iter()
         .map(|it| it.1.trim_end().to_owned())
+        .collect();
+    all.sort();
+    all
+}
+
+/// All that texts and discretions say, in no order.
+fn said(text: &str) -> Vec<Vec<(bool, String)>> {
+    const TEXTS: &[SyntaxKind] = &[
+        SyntaxKind::STRING,
+        SyntaxKind::TRIPLE_STRING,
+        SyntaxKind::BLOCK_TEXT,
+        SyntaxKind::DISCRETION,
+    ];
+    let mut all: Vec<_> = tokens(text, TEXTS)
+        .into_iter()
+        .map(|(kind, token)| super::said(kind, &token))
         .collect();
     all.sort();
     all
