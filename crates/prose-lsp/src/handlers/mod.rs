@@ -6,6 +6,7 @@ mod completion;
 mod formatting;
 mod hints;
 mod hover;
+mod moves;
 mod navigation;
 mod program;
 mod pull;
@@ -21,6 +22,7 @@ pub(crate) use completion::completion;
 pub(crate) use formatting::{formatting, on_type_formatting, range_formatting};
 pub(crate) use hints::{inlay_hints, signature_help};
 pub(crate) use hover::hover;
+pub(crate) use moves::will_rename_files;
 pub(crate) use navigation::{
     definition, document_symbols, implementations, references, type_definition, workspace_symbols,
 };

@@ -293,3 +293,36 @@ async fn diagnostics_of_the_workspace() {
     let (now, _) = pull_all(&mut client, &dir, &json!(kept)).await;
     assert_eq!(now, ["lib.prose unchanged", "main.prose unchanged"]);
 }
+
+#[tokio::test]
+async fn paths_follow_a_folder_that_moves() {
+    let dir = folder(&[
+        ("main.prose", "use \"lib/a.prose\"\n\nlet x = a()\n"),
+        ("lib/a.prose", "use \"lib/b.prose\"\nlet y = b()\n"),
+        ("lib/b.prose", "session \"b\"\n"),
+    ]);
+    let mut client = client(&dir, json!({})).await;
+    let mut moved = async |from: &str, to: &str| {
+        let files = json!([{ "oldUri": uri(&dir, from), "newUri": uri(&dir, to) }]);
+        client
+            .request("workspace/willRenameFiles", json!({ "files": files }))
+            .await
+            .unwrap()
+    };
+    let edit = moved("lib", "parts").await;
+    let texts = |name: &str| edit["changes"][uri(&dir, name)][0]["newText"].clone();
+    assert_eq!(
+        [texts("main.prose"), texts("lib/a.prose")],
+        ["parts/a.prose", "parts/b.prose"],
+        "{edit}"
+    );
+    let edit = moved("lib/a.prose", "lib/first.prose").await;
+    let edits: Vec<_> = edit["changes"][uri(&dir, "main.prose")]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["newText"].as_str().unwrap())
+        .collect();
+    assert_eq!(edits, ["lib/first.prose", " as a"], "{edit}");
+    assert_eq!(moved("other.prose", "more.prose").await, json!(null));
+}
