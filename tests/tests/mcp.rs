@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use prose_agents::mcp::{Broker, Handed, LONGEST_PIECE, McpServer, TOKEN_VARIABLE};
+use prose_agents::mcp::{Broker, Handed, LONGEST_PIECE, McpServer, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE};
 use prose_agents::prompt::{PromptFile, RenderedPrompt};
 use prose_agents::{
     CancelToken, Clock, PermissionAnswer, PermissionQuestion, Secret, SessionSink, SessionSpawn,
@@ -580,4 +580,167 @@ fn a_run_takes_what_was_handed_over_before_what_was_written_and_said() {
     assert!(kept.ends_with("handed over\n"), "{kept}");
     // No socket, and no file with a token, is left.
     assert_eq!(std::fs::read_dir(runtime.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn the_token_may_be_in_a_file() {
+    let stage = Stage::new();
+    let broker = stage.broker();
+    let token = broker.server().variables[1].1.clone();
+    let server = broker.server_by_file().unwrap();
+    assert!(server.variables.iter().all(|(_, value)| *value != token));
+    let file = PathBuf::from(
+        server
+            .variables
+            .iter()
+            .find(|(name, _)| *name == TOKEN_FILE_VARIABLE)
+            .unwrap()
+            .1
+            .expose(),
+    );
+    private(&file, 0o600);
+    let mut child = start(&server);
+    let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let agent = Agent {
+        child,
+        client: ().serve(pipes).await.unwrap(),
+    };
+    agent
+        .call("write_binding", json!({"value": "by file"}))
+        .await
+        .unwrap();
+    assert!(broker.finish().await.unwrap().binding);
+    assert!(!file.exists());
+    let said = refused(&server).await;
+    assert!(said.contains("the session is over"), "{said}");
+}
+
+/// What a stand-in for an agent of the Agent Client Protocol begins with. `begin` says hello and takes the session and what is to
+/// be done; `tool NAME ARGUMENTS` calls a tool of the server that it was told.
+const ACP_HEAD: &str = r##"#!/bin/sh
+next() { read -r line || exit 0; id=$(printf '%s' "$line" | grep -o '"id":[^,}]*' | head -n 1 | cut -c 6-); }
+ok() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+say() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":%s}}\n' "$1"; }
+takes='{}'
+begin() {
+  next; ok '{"protocolVersion":1,"agentCapabilities":'"$takes"'}'
+  next; new=$line; printf '%s\n' "$line" >> sessions; ok '{"sessionId":"s1"}'
+}
+turn() {
+  next; turn=$id
+  out=$(printf '%s' "$line" | sed 's/.*write your output to:\\n  \([^\\]*\)\\n.*/\1/')
+}
+value() { printf '%s' "$new" | sed 's/.*"name":"'"$1"'","value":"\([^"]*\)".*/\1/'; }
+program() { printf '%s' "$new" | sed 's/.*"command":"\([^"]*\)".*/\1/'; }
+tool() {
+  {
+    echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"sh","version":"1"}}}'
+    echo '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    echo '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"'"$1"'","arguments":'"$2"'}}'
+  } | env -i PROSE_MCP_SOCKET="$(value PROSE_MCP_SOCKET)" PROSE_MCP_TOKEN_FILE="$(value PROSE_MCP_TOKEN_FILE)" "$(program)" mcp > answers
+}
+end() { id=$turn; ok '{"stopReason":"end_turn"}'; cat > /dev/null; }
+"##;
+
+/// What a program prints whose sessions are run by such a stand-in, and what it was told when sessions began.
+fn acp(name: &str, script: &str, program: &str) -> (String, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = format!("{ACP_HEAD}{script}\n");
+    let folder = workspace(&[(name, script.as_str()), ("main.prose", program)]);
+    let agent = folder.path().join(name);
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = format!(
+        "[backends.mine]\nkind = \"acp\"\ncommand = {:?}\n",
+        agent.display().to_string()
+    );
+    std::fs::write(folder.path().join("prose.toml"), settings).unwrap();
+    let runtime = tempfile::tempdir().unwrap();
+    let output = prose_command(folder.path())
+        .args(["run", "main.prose", "--backend", "mine"])
+        .env("XDG_RUNTIME_DIR", runtime.path())
+        .output()
+        .unwrap();
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap_or_default();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{}", read("answers"));
+    assert_eq!(std::fs::read_dir(runtime.path()).unwrap().count(), 0);
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        read("sessions"),
+    )
+}
+
+const WRITE: &str = "output text = session \"Write\"\n";
+
+#[test]
+fn an_agent_of_the_protocol_hands_over_what_it_makes() {
+    let script = r#"begin; turn
+tool write_binding '{"value":"handed over"}'
+printf 'written' > "$out"
+end"#;
+    let (said, sessions) = acp("my-agent", script, WRITE);
+    assert_eq!(said, "handed over\n");
+    assert!(!sessions.contains("\"PROSE_MCP_TOKEN\""), "{sessions}");
+}
+
+#[test]
+fn one_that_takes_no_servers_writes_files() {
+    let no_servers =
+        r#"takes='{"mcpCapabilities":{"stdio":false}}'; begin; turn; printf 'written' > "$out"; end"#;
+    let (said, sessions) = acp("my-agent", no_servers, WRITE);
+    assert_eq!(said, "written\n");
+    assert!(sessions.contains("\"mcpServers\":[]"), "{sessions}");
+    let refuses = r#"next; ok '{"protocolVersion":1,"agentCapabilities":{}}'
+next; printf '%s\n' "$line" >> sessions
+printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"Invalid params"}}\n' "$id"
+next; printf '%s\n' "$line" >> sessions; ok '{"sessionId":"s1"}'
+turn; printf 'written' > "$out"; end"#;
+    let (said, sessions) = acp("my-agent", refuses, WRITE);
+    assert_eq!(said, "written\n");
+    let sessions: Vec<&str> = sessions.lines().collect();
+    assert_eq!(sessions.len(), 2, "{sessions:?}");
+    assert!(sessions[0].contains("PROSE_MCP_SOCKET") && sessions[1].contains("\"mcpServers\":[]"));
+}
+
+#[test]
+fn its_question_whether_it_may_hand_over_is_answered_yes() {
+    // As Codex asks. Nobody could be asked here, so that any other question is answered no.
+    let script = r#"begin; turn
+ask() {
+  say '{"sessionUpdate":"tool_call","toolCallId":"c'"$1"'","title":"mcp.prose.write_binding","kind":"execute","rawInput":{"server":"'"$2"'","tool":"write_binding","arguments":{}},"_meta":{"is_mcp_tool_call":true}}'
+  printf '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c'"$1"'","kind":"execute","status":"pending"},"_meta":{"is_mcp_tool_approval":true},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}\n'
+  read -r answer
+  case $answer in *'"allow"'*) said="$said yes";; *) said="$said no";; esac
+}
+ask 1 prose; ask 2 other
+tool write_binding '{"value":"answers:'"$said"'"}'
+end"#;
+    let (said, _) = acp("codex-acp", script, WRITE);
+    assert_eq!(said, "answers: yes no\n");
+}
+
+#[test]
+fn a_decision_is_taken_from_the_tool_before_what_is_said() {
+    let script = r#"begin; turn
+case $line in
+  *'You decide what a running program'*)
+    tool verdict '{"reason":"as it is","decision":"yes","confidence":1}'
+    say '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I have no idea."}}';;
+  *) printf 'decided' > "$out";;
+esac
+end"#;
+    let program =
+        "if **it is done**:\n  output text = session \"Write\"\nelse:\n  output text = \"undecided\"\n";
+    let (said, _) = acp("my-agent", script, program);
+    assert_eq!(said, "decided\n");
+}
+
+#[test]
+fn where_nobody_sits_a_session_is_told_so_and_goes_on() {
+    let script = r#"begin; turn
+tool ask_user '{"question":"Which bees?","options":["wild"]}'
+case $(cat answers) in *'nobody is there to answer'*) printf 'decided myself' > "$out";; esac
+end"#;
+    let (said, _) = acp("my-agent", script, WRITE);
+    assert_eq!(said, "decided myself\n");
 }

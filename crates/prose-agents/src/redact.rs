@@ -132,10 +132,19 @@ impl Redactor {
         Cow::Owned(out)
     }
 
-    /// The first line that says something, cut at 120 characters. Secrets are hidden before the cut, which would leave a
-    /// half of one that nobody recognizes.
+    /// The text without secrets, cut. In this order: the cut would leave a half of a secret, which nobody recognizes.
+    pub fn cut<T>(&self, text: &str, cut: impl FnOnce(&str) -> T) -> T {
+        cut(&self.redact(text))
+    }
+
+    /// The first line that says something, without secrets, cut at 120 characters.
     pub fn one_line(&self, text: &str) -> String {
-        crate::one_line(&self.redact(text))
+        self.cut(text, crate::one_line)
+    }
+
+    /// The text without secrets as [`crate::policy::shown`] shows it.
+    pub fn shown(&self, text: &str, longest: usize) -> String {
+        self.cut(text, |text| crate::policy::shown(text, longest))
     }
 
     /// The same in place; nothing is copied where there is nothing to hide.

@@ -18,19 +18,8 @@ const DRAFT: usize = 6;
 pub fn acp_program(agent: Agent) -> Result<(), String> {
     let stage = Stage::new(agent, |_| script(agent))?;
     let problem = |error: std::io::Error| format!("can't set the stage: {error}");
-    let program = agent
-        .program()
-        .ok_or("the agent isn't there: `cargo xtask agents` brings it")?;
     let [sonnet, haiku] = models(agent);
-    let key = match agent {
-        Agent::CodexAcp => "api_key_env = \"MOCK_KEY\"\n",
-        _ => "",
-    };
-    let settings = format!(
-        "[backends.mine]\nkind = \"acp\"\ncommand = {:?}\n{key}[models.mine]\nsonnet = \"{sonnet}\"\nhaiku = \"{haiku}\"\n\
-         default = \"{sonnet}\"\n",
-        program.display().to_string()
-    );
+    let settings = settings(agent)?;
     fs::create_dir(stage.work.join(".prose")).map_err(problem)?;
     for (file, text) in [
         ("article.prose", PROGRAM),
@@ -106,6 +95,23 @@ pub fn acp_program(agent: Agent) -> Result<(), String> {
     })?;
 
     leaves_what_it_should(&stage, &ended)
+}
+
+/// The `prose.toml` with which the agent is the backend `mine`.
+pub(super) fn settings(agent: Agent) -> Result<String, String> {
+    let program = agent
+        .program()
+        .ok_or("the agent isn't there: `cargo xtask agents` brings it")?;
+    let [sonnet, haiku] = models(agent);
+    let key = match agent {
+        Agent::CodexAcp => "api_key_env = \"MOCK_KEY\"\n",
+        _ => "",
+    };
+    Ok(format!(
+        "[backends.mine]\nkind = \"acp\"\ncommand = {:?}\n{key}[models.mine]\nsonnet = \"{sonnet}\"\nhaiku = \"{haiku}\"\n\
+         default = \"{sonnet}\"\n",
+        program.display().to_string()
+    ))
 }
 
 /// What the program's `sonnet` and `haiku` are with an agent.

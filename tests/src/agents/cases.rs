@@ -40,6 +40,7 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
     }
     if agent.acp_arguments().is_some() {
         all.push(("program", acp_program));
+        all.push(("tools", tools));
     }
     all.into_iter()
         .map(|(name, case)| (format!("{}::{name}", agent.name()), case))

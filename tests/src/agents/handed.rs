@@ -5,6 +5,7 @@ use std::fs;
 use mock_model::{Answer, Logged, Rule, Script};
 use serde_json::json;
 
+use super::acp_program::settings as acp_settings;
 use super::program::{file_with, names, settings, working_in};
 use super::{Agent, Stage};
 
@@ -28,14 +29,18 @@ output review = session: critic
 /// How long the value is that one session hands over and another reads.
 const LINES: usize = 4_000;
 
-/// Runs the program with `--backend claude` and looks at what went through the tools.
+/// Runs the program and looks at what went through the tools.
 pub fn tools(agent: Agent) -> Result<(), String> {
-    let stage = Stage::new(agent, |_| script())?;
+    let stage = Stage::new(agent, |_| script(agent))?;
     let problem = |error: std::io::Error| format!("can't set the stage: {error}");
     fs::create_dir(stage.work.join(".prose")).map_err(problem)?;
     fs::write(stage.work.join("main.prose"), PROGRAM).map_err(problem)?;
-    fs::write(stage.work.join("prose.toml"), settings(agent)?).map_err(problem)?;
-    let ended = stage.run_prose(&["run", "main.prose", "--backend", "claude"])?;
+    let (backend, settings) = match agent {
+        Agent::Claude => ("claude", settings(agent)?),
+        _ => ("mine", acp_settings(agent)?),
+    };
+    fs::write(stage.work.join("prose.toml"), settings).map_err(problem)?;
+    let ended = stage.run_prose(&["run", "main.prose", "--backend", backend])?;
     let asked: Vec<Logged> = stage.mock.asked();
     if let Some(request) = asked
         .iter()
@@ -53,23 +58,20 @@ pub fn tools(agent: Agent) -> Result<(), String> {
     // They need no permission.
     let offered = asked
         .iter()
-        .find(|request| request.rule == Some(1))
-        .map(|request| names(&request.body["tools"]))
+        .find(|request| request.rule == Some(CRITIC))
+        .map(|request| request.body["tools"].clone())
         .unwrap_or_default();
-    let own: Vec<&str> = offered
-        .iter()
-        .filter_map(|name| name.strip_prefix("mcp__prose__"))
-        .collect();
-    expect(
-        own == [
-            "ask_user",
-            "read_binding",
-            "update_memory",
-            "write_binding",
-            "write_segment",
-        ],
-        || format!("the critic has {offered:?}"),
-    )?;
+    let has = |tool: &&str| offered.to_string().contains(tool);
+    expect(TOOLS.iter().all(has), || format!("the critic has {offered}"))?;
+    if agent == Agent::Claude {
+        let offered = names(&offered);
+        let own = offered
+            .iter()
+            .filter_map(|name| name.strip_prefix("mcp__prose__"));
+        expect(own.eq(TOOLS.iter().copied()), || {
+            format!("the critic has {offered:?}")
+        })?;
+    }
     let last = asked
         .last()
         .map(|request| request.body.to_string())
@@ -99,14 +101,36 @@ fn notes() -> String {
     lines.collect::<String>().trim_end().to_owned()
 }
 
-fn script() -> Script {
+/// Where the critic is among the rules.
+const CRITIC: usize = 2;
+/// The tools that it has.
+const TOOLS: &[&str] = &[
+    "ask_user",
+    "read_binding",
+    "update_memory",
+    "write_binding",
+    "write_segment",
+];
+
+/// The name by which an agent offers a tool of the run.
+pub(super) fn own(agent: Agent, tool: &str) -> String {
+    let before = match agent {
+        Agent::GeminiAcp => "mcp_prose_",
+        Agent::OpencodeAcp => "prose_",
+        _ => "mcp__prose__",
+    };
+    format!("{before}{tool}")
+}
+
+fn script(agent: Agent) -> Script {
     let notes = notes();
     // In two pieces, after one that counts for nothing.
     let (first, rest) = notes.split_at(notes.len() / 2);
     let receipt = || Answer::text("Binding written: it\nSummary: done");
-    let own = |name: &str| format!("mcp__prose__{name}");
+    let own = |name: &str| own(agent, name);
     let end = notes.len() - 1_000;
     Script::new()
+        .rule(super::cases::title())
         .rule(Rule::user("Research bees").turns([
             Answer::call(own("write_binding"), json!({"value": "not yet"})),
             Answer::call(own("write_binding"), json!({"value": first})),

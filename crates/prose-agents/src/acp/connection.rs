@@ -16,9 +16,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, oneshot};
 
 use super::preset::Agent;
-use super::quoted;
 use crate::child::{Child, ChildCommand, Environment, Line, Lines, describe};
-use crate::{SessionSink, failure};
+use crate::{Redactor, SessionSink, failure};
 
 /// Longest line that is read, in bytes: a tool's whole result is one.
 const LINE: usize = 16 * 1024 * 1024;
@@ -60,6 +59,7 @@ pub(super) struct Connection {
     driver: tokio::task::JoinHandle<()>,
     seen: Arc<Mutex<Seen>>,
     name: String,
+    redactor: Redactor,
 }
 
 impl Connection {
@@ -68,6 +68,7 @@ impl Connection {
         agent: &Agent,
         program: &Path,
         environment: &Environment,
+        redactor: Redactor,
         dir: &Path,
         sink: Option<&Arc<dyn SessionSink>>,
     ) -> Result<(Connection, mpsc::UnboundedReceiver<Event>), Failure> {
@@ -97,10 +98,10 @@ impl Connection {
             return Err(lost());
         };
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let source = (Lines::new(stdout, LINE), seen.clone());
-        let incoming = futures::stream::unfold(source, |(mut lines, seen)| async {
-            let line = next_message(&mut lines, &seen).await?;
-            Some((Ok(line), (lines, seen)))
+        let source = (Lines::new(stdout, LINE), seen.clone(), redactor.clone());
+        let incoming = futures::stream::unfold(source, |(mut lines, seen, redactor)| async {
+            let line = next_message(&mut lines, &seen, &redactor).await?;
+            Some((Ok(line), (lines, seen, redactor)))
         });
         let outgoing = futures::sink::unfold(stdin, |mut stdin, mut line: String| async move {
             line.push('\n');
@@ -157,6 +158,7 @@ impl Connection {
             driver,
             seen,
             name: agent.name(),
+            redactor,
         };
         Ok((connection, events))
     }
@@ -205,7 +207,7 @@ impl Connection {
         // The end says most.
         let last: Vec<String> = lines[lines.len().saturating_sub(3)..]
             .iter()
-            .map(|line| quoted(line))
+            .map(|line| self.redactor.one_line(line))
             .collect();
         let seen = self.seen();
         match (&seen.garbage, seen.too_long) {
@@ -237,7 +239,11 @@ impl Drop for Connection {
 }
 
 /// The next line that is a message; none at the end.
-async fn next_message(lines: &mut Lines<tokio::process::ChildStdout>, seen: &Mutex<Seen>) -> Option<String> {
+async fn next_message(
+    lines: &mut Lines<tokio::process::ChildStdout>,
+    seen: &Mutex<Seen>,
+    redactor: &Redactor,
+) -> Option<String> {
     let seen = || seen.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         match lines.next().await {
@@ -248,7 +254,7 @@ async fn next_message(lines: &mut Lines<tokio::process::ChildStdout>, seen: &Mut
                 if is_object && serde_json::from_str::<serde::de::IgnoredAny>(&line).is_ok() {
                     return Some(line);
                 }
-                seen().garbage.get_or_insert_with(|| quoted(&line));
+                seen().garbage.get_or_insert_with(|| redactor.one_line(&line));
             }
             // Longer than anything that is needed of it.
             Ok(Some(Line::TooLong(bytes))) => {

@@ -5,10 +5,13 @@
 
 mod connection;
 pub(crate) mod offer;
+mod own;
 mod permit;
 mod preset;
 mod turn;
 
+use std::borrow::Cow;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +23,12 @@ use prose_model::{ErrorKind, Failure};
 use crate::child::{Environment, find_program};
 use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
+use crate::mcp::{self, Broker, McpServer};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
 use crate::{
     Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
-    Redactor, SessionBackend, SessionReply, SessionSpawn, failure, one_line,
+    Redactor, SessionBackend, SessionReply, SessionSpawn, failure,
 };
 use preset::Agent;
 use turn::{Job, Turn, Wanted};
@@ -115,13 +119,14 @@ impl BackendFactory for AcpFactory {
         let keys: Vec<(&str, &str)> = keys
             .filter_map(|name| Some((name, environment.get(name)?)))
             .collect();
-        let redactor = Redactor::new(keys.into_iter().chain(variables.secret()));
+        let redactor = Redactor::for_backend(variables, keys);
         let acp = Arc::new(Acp {
             spec: spec.clone(),
             agent,
             program,
             environment,
             redactor,
+            prose: mcp::program(),
         });
         Ok(Backend {
             name: spec.name.clone(),
@@ -143,6 +148,8 @@ pub struct Acp {
     program: PathBuf,
     environment: Environment,
     redactor: Redactor,
+    /// What it starts to reach the tools of its session, if it can.
+    prose: Option<PathBuf>,
 }
 
 impl Acp {
@@ -167,14 +174,38 @@ impl Acp {
     }
 
     async fn turn(&self, job: Job, cancel: &CancelToken) -> Result<Turn, Failure> {
-        let turn = turn::run(&self.agent, &self.program, &self.environment, job, cancel).await;
+        let environment = match job.server {
+            Some(_) => Cow::Owned(self.agent.with_own_tools(&self.environment)),
+            None => Cow::Borrowed(&self.environment),
+        };
+        let turn = turn::run(
+            &self.agent,
+            &self.program,
+            &environment,
+            &self.redactor,
+            job,
+            cancel,
+        )
+        .await;
         turn.map_err(|mut failure| {
             self.redactor.redact_in(&mut failure.message);
             failure
         })
     }
 
-    fn session_job(&self, session: &SessionSpawn) -> Job {
+    /// The tools of a session, of which the agent gets to know. Without them it does what its prompt says otherwise.
+    fn broker(&self, open: impl FnOnce(PathBuf) -> io::Result<Broker>) -> Option<(Broker, McpServer)> {
+        let opened = open(self.prose.clone()?).and_then(|broker| {
+            // Some agents hand a server's variables on among arguments.
+            let server = broker.server_by_file()?;
+            Ok((broker, server))
+        });
+        opened
+            .inspect_err(|error| tracing::warn!("a session goes without its own tools: {error}"))
+            .ok()
+    }
+
+    fn session_job(&self, session: &SessionSpawn, server: Option<McpServer>) -> Job {
         let policy = Policy::for_session(session);
         let outside = !session.staging.starts_with(&session.work_dir);
         let model = session.request.model.as_deref();
@@ -188,6 +219,7 @@ impl Acp {
             start_time: self.start_time(),
             usd: session.budget.usd,
             meta: self.agent.session_meta(Some(&policy)),
+            server,
             sink: Some(session.sink.clone()),
             gate: Some(Arc::new(Gate::new(policy, session.sink.clone()))),
         }
@@ -223,8 +255,16 @@ impl SessionBackend for Acp {
         }
     }
 
+    fn has_broker(&self) -> bool {
+        self.prose.is_some()
+    }
+
     async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure> {
-        let turn = self.turn(self.session_job(&session), &session.cancel).await?;
+        let (broker, server) = self.broker(|prose| Broker::for_session(&session, prose)).unzip();
+        let turn = self
+            .turn(self.session_job(&session, server), &session.cancel)
+            .await?;
+        mcp::keep(broker, turn.usage).await?;
         let said = Said {
             text: turn.text,
             usage: turn.usage,
@@ -237,7 +277,7 @@ impl SessionBackend for Acp {
     }
 }
 
-/// Decides by asking the agent, without tools.
+/// Decides by asking the agent, without any tool but that which takes the decision.
 #[derive(Debug)]
 struct AcpJudge(Arc<Acp>);
 
@@ -249,7 +289,16 @@ impl Asker for AcpJudge {
 
     async fn ask(&self, question: Question, cancel: &CancelToken) -> Result<Answer, Failure> {
         let acp = &*self.0;
-        let system = format!("{}\n\nUse no tools; none is permitted.", question.system);
+        let schema = question.schema;
+        let (broker, server) = acp.broker(|prose| Broker::for_judge(schema, prose)).unzip();
+        let tools = match server {
+            Some(_) => {
+                "Give the object with the tool `verdict` of the server `prose` (its name may have something in front, as in \
+                 `mcp__prose__verdict`); if you don't have it, answer with the object. Use no other tools; none is permitted."
+            }
+            None => "Use no tools; none is permitted.",
+        };
+        let system = format!("{}\n\n{tools}", question.system);
         let job = Job {
             // It has no tools, and nothing to look for.
             dir: std::env::temp_dir(),
@@ -261,26 +310,33 @@ impl Asker for AcpJudge {
             start_time: acp.start_time(),
             usd: None,
             meta: acp.agent.session_meta(None),
+            server,
             sink: None,
             gate: None,
         };
-        let turn = tokio::time::timeout(JUDGE_TIME, acp.turn(job, cancel))
-            .await
-            .map_err(|_| {
+        // It is stopped rather than dropped, so that what it has used is known.
+        let stop = cancel.child_token();
+        let turn = acp.turn(job, &stop);
+        tokio::pin!(turn);
+        let turn = tokio::select! {
+            turn = &mut turn => turn?,
+            () = tokio::time::sleep(JUDGE_TIME) => {
+                stop.cancel();
                 let minutes = JUDGE_TIME.as_secs() / 60;
-                failure(
-                    ErrorKind::Timeout,
-                    format!("the judge has not answered for {minutes} minutes"),
-                )
-            })??;
+                let message = format!("the judge has not answered for {minutes} minutes");
+                turn.await.map_err(|stopped| Failure {
+                    usage: stopped.usage,
+                    ..failure(ErrorKind::Timeout, message)
+                })?
+            }
+        };
+        let decided = match broker {
+            Some(broker) => broker.answer().await,
+            None => None,
+        };
         Ok(Answer {
-            text: turn.text,
+            text: decided.map_or(turn.text, |decided| decided.to_string()),
             usage: turn.usage,
         })
     }
-}
-
-/// A message of others on one line, for an error.
-fn quoted(text: &str) -> String {
-    one_line(text)
 }

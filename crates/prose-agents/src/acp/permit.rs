@@ -11,8 +11,9 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value as Json;
 
-use crate::claude::permit::{climbs, holds_only_readable, host_of};
-use crate::policy::{Access, Decision, Denial, Gate, shown};
+use crate::Redactor;
+use crate::claude::permit::{climbs, host_of};
+use crate::policy::{Access, Decision, Denial, Gate};
 
 /// The parts of a tool call that are looked at.
 const PARTS: &[&str] = &["title", "name", "kind", "rawInput", "locations", "content"];
@@ -36,14 +37,25 @@ const WEB_SEARCH: &str = "web-search";
 
 /// The tool calls of a session, by id, as far as they are known.
 #[derive(Debug, Default)]
-pub(super) struct Calls(BTreeMap<String, Json>);
+pub(super) struct Calls {
+    known: BTreeMap<String, Json>,
+    redactor: Redactor,
+}
 
 impl Calls {
+    /// None yet; what a person sees of them is without secrets.
+    pub(super) fn new(redactor: Redactor) -> Calls {
+        Calls {
+            known: BTreeMap::new(),
+            redactor,
+        }
+    }
+
     /// Takes in what an update or a question says about a call.
     pub(super) fn note(&mut self, said: &Json) -> ToolCall {
         let id = said["toolCallId"].as_str().unwrap_or_default();
         let known = self
-            .0
+            .known
             .entry(id.to_owned())
             .or_insert_with(|| Json::Object(Default::default()));
         for part in PARTS {
@@ -60,23 +72,32 @@ impl Calls {
         }
         if let Some(name) = said["_meta"]["claudeCode"]["toolName"].as_str() {
             known["name"] = name.into();
+            known["claudeName"] = name.into();
         }
-        ToolCall(known.clone())
+        if said["_meta"]["is_mcp_tool_call"] == true {
+            known["codexCall"] = true.into();
+        }
+        ToolCall(known.clone(), self.redactor.clone())
     }
 
     /// Forgets a call that has ended.
     pub(super) fn forget(&mut self, said: &Json) {
         if let Some(id) = said["toolCallId"].as_str() {
-            self.0.remove(id);
+            self.known.remove(id);
         }
     }
 }
 
 /// What is known about a tool call.
 #[derive(Debug, Clone)]
-pub(super) struct ToolCall(Json);
+pub(super) struct ToolCall(Json, Redactor);
 
 impl ToolCall {
+    /// What the agent has said under a name; null where it has not.
+    pub(super) fn said(&self, part: &str) -> &Json {
+        &self.0[part]
+    }
+
     fn text(&self, part: &str) -> &str {
         self.0[part].as_str().unwrap_or_default()
     }
@@ -92,12 +113,12 @@ impl ToolCall {
             kind => kind,
         };
         let name = self.text("name");
-        shown(if name.is_empty() { kind } else { name }, 60)
+        self.1.shown(if name.is_empty() { kind } else { name }, 60)
     }
 
     /// One line about what it does.
     pub(super) fn detail(&self) -> String {
-        shown(self.text("title"), 200)
+        self.1.shown(self.text("title"), 200)
     }
 
     /// The files and folders that it is about.
@@ -208,9 +229,7 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, call: &ToolCall) -> 
                 paths
             };
             for folder in &folders {
-                if !holds_only_readable(gate.policy(), folder) {
-                    gate.pass(&name, Access::Read(folder)).await.map_err(refused)?;
-                }
+                gate.pass(&name, Access::Read(folder)).await.map_err(refused)?;
             }
             Ok(())
         }
@@ -305,7 +324,7 @@ mod tests {
 
     #[test]
     fn commands_and_addresses_are_read() {
-        let call = |value: Json| ToolCall(value);
+        let call = |value: Json| ToolCall(value, Redactor::default());
         let command = |value: Json| call(value).command();
         assert_eq!(
             command(json!({"rawInput": {"command": "ls -l"}})).as_deref(),

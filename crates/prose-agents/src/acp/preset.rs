@@ -5,14 +5,21 @@ use std::path::{Path, PathBuf};
 use prose_model::backend::{BackendSpec, Variables};
 use serde_json::{Value as Json, json};
 
+use super::own::Reports;
 use crate::api::{keeps_secrets, unsafe_address};
 use crate::child::Environment;
 use crate::claude;
+use crate::mcp;
 use crate::origin::{keys_for, led_by_project, stays};
 use crate::policy::Policy;
 
 /// Modes in which agents that nothing is known about ask before they act; the first that is offered is taken.
 const ASKING_MODES: &[&str] = &["default", "ask", "manual", "read-only", "normal"];
+
+/// What OpenCode asks before it does it; of several entries that are for a tool the last one counts.
+const OPENCODE_PERMISSION: &str = "OPENCODE_PERMISSION";
+const OPENCODE_RULES: &str =
+    r#"{"*":"ask","todowrite":"allow","todoread":"allow","task":"deny","skill":"deny","question":"deny"}"#;
 
 /// An agent that is known.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +48,8 @@ pub(super) struct Preset {
     leads: &'static [&'static str],
     /// How its user logs in.
     login: &'static str,
+    /// How it reports calls of tools that a server gives it.
+    reports: Reports,
 }
 
 const PRESETS: &[Preset] = &[
@@ -57,6 +66,7 @@ const PRESETS: &[Preset] = &[
         address: Some("ANTHROPIC_BASE_URL"),
         leads: claude::LEADS,
         login: "start `claude` once to log in, or set ANTHROPIC_API_KEY",
+        reports: Reports::ClaudeName,
     },
     Preset {
         name: "codex",
@@ -67,11 +77,13 @@ const PRESETS: &[Preset] = &[
         // In all others files are written without a question.
         modes: &["read-only"],
         variables: &["CODEX_HOME", "OPENAI_BASE_URL"],
-        fixed: &[],
+        // A server of the same name in its user's settings would be taken for that of the session.
+        fixed: &[("DISABLE_MCP_CONFIG_FILTERING", "true")],
         keys: &[("OPENAI_API_KEY", "api-key"), ("CODEX_API_KEY", "api-key")],
         address: Some("OPENAI_BASE_URL"),
         leads: &["OPENAI_BASE_URL", "CODEX_HOME"],
         login: "run `codex login`, or set OPENAI_API_KEY",
+        reports: Reports::CodexInput,
     },
     Preset {
         name: "gemini",
@@ -98,6 +110,7 @@ const PRESETS: &[Preset] = &[
         address: Some("GOOGLE_GEMINI_BASE_URL"),
         leads: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_HOME"],
         login: "start `gemini` once to log in, or set GEMINI_API_KEY",
+        reports: Reports::GeminiTitle,
     },
     Preset {
         name: "opencode",
@@ -116,10 +129,7 @@ const PRESETS: &[Preset] = &[
         fixed: &[
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
             // IMPORTANT: it asks for nothing by itself.
-            (
-                "OPENCODE_PERMISSION",
-                r#"{"*":"ask","todowrite":"allow","todoread":"allow","task":"deny","skill":"deny","question":"deny"}"#,
-            ),
+            (OPENCODE_PERMISSION, OPENCODE_RULES),
             // A no is an answer, and not the end of its turn.
             (
                 "OPENCODE_CONFIG_CONTENT",
@@ -136,6 +146,7 @@ const PRESETS: &[Preset] = &[
         address: None,
         leads: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
         login: "run `opencode auth login`",
+        reports: Reports::Never,
     },
 ];
 
@@ -261,6 +272,24 @@ impl Agent {
             environment.set(name, value);
         }
         Ok(environment)
+    }
+
+    /// How it reports calls of tools that a server gives it. Nothing is known of others.
+    pub(super) fn reports(&self) -> Reports {
+        self.preset.map_or(Reports::Never, |preset| preset.reports)
+    }
+
+    /// Its variables where a session has tools of its own, for which it is not to ask.
+    pub(super) fn with_own_tools(&self, environment: &Environment) -> Environment {
+        let mut environment = environment.clone();
+        if environment.get(OPENCODE_PERMISSION) == Some(OPENCODE_RULES) {
+            let allowed = mcp::TOOLS
+                .iter()
+                .map(|tool| format!(r#","{}_{tool}":"allow""#, mcp::SERVER));
+            let rules = OPENCODE_RULES.trim_end_matches('}').to_owned() + &allowed.collect::<String>() + "}";
+            environment.set(OPENCODE_PERMISSION, &rules);
+        }
+        environment
     }
 
     /// What makes the program tell its version and end; none where that is not known of it.

@@ -18,12 +18,13 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Event, is_gone};
 use super::offer::Offer;
+use super::own::is_own;
 use super::permit::{self, Calls, ToolCall};
 use super::preset::Agent;
-use super::quoted;
 use crate::child::Environment;
+use crate::mcp::McpServer;
 use crate::policy::Gate;
-use crate::{CancelToken, SessionSink, SessionUpdate, failure};
+use crate::{CancelToken, Redactor, SessionSink, SessionUpdate, failure};
 
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
@@ -56,9 +57,11 @@ pub(super) struct Job {
     pub(super) usd: Option<f64>,
     /// Beyond the protocol, for a new session.
     pub(super) meta: Option<Json>,
+    /// The server with the session's own tools.
+    pub(super) server: Option<McpServer>,
     /// Who is told.
     pub(super) sink: Option<Arc<dyn SessionSink>>,
-    /// Who decides about tools; none: there are none.
+    /// Who decides about other tools; none: there are none.
     pub(super) gate: Option<Arc<Gate>>,
 }
 
@@ -91,20 +94,31 @@ pub(super) async fn run(
     agent: &Agent,
     program: &Path,
     environment: &Environment,
+    redactor: &Redactor,
     job: Job,
     cancel: &CancelToken,
 ) -> Result<Turn, Failure> {
-    let started = Connection::start(agent, program, environment, &job.dir, job.sink.as_ref()).await;
+    let started = Connection::start(
+        agent,
+        program,
+        environment,
+        redactor.clone(),
+        &job.dir,
+        job.sink.as_ref(),
+    )
+    .await;
     let (mut connection, events) = started?;
     let id = OnceLock::new();
     let mut talk = Talk {
         agent,
         environment,
+        redactor,
         job: &job,
         connection: &connection,
         cancel,
         id: &id,
-        calls: Calls::default(),
+        has_server: false,
+        calls: Calls::new(redactor.clone()),
         said: Said::default(),
         usage: Usage::default(),
         refused: Vec::new(),
@@ -174,10 +188,13 @@ impl Said {
 struct Talk<'a> {
     agent: &'a Agent,
     environment: &'a Environment,
+    redactor: &'a Redactor,
     job: &'a Job,
     connection: &'a Connection,
     cancel: &'a CancelToken,
     id: &'a OnceLock<String>,
+    /// Whether the agent was given the session's own tools.
+    has_server: bool,
     calls: Calls,
     said: Said,
     usage: Usage,
@@ -208,7 +225,8 @@ impl Talk<'_> {
                 biased;
                 Some(event) = events.recv() => {
                     if let Some((call, request, responder)) = self.note(&id, event)? {
-                        questions.push(decide(self.job, self.cancel, call, request, responder));
+                        let own = self.has_server && is_own(self.agent.reports(), &call, &request);
+                        questions.push(decide(self.job, self.cancel, own, call, request, responder));
                     }
                 }
                 Some(refused) = questions.next(), if !questions.is_empty() => self.refused.extend(refused),
@@ -238,7 +256,10 @@ impl Talk<'_> {
         let hello = self.ask("initialize", hello).await?.map_err(|error| {
             // Another version of the protocol is found here, too.
             let name = self.agent.name();
-            let message = format!("the agent `{name}` can't be spoken to: {}", in_words(&error));
+            let message = format!(
+                "the agent `{name}` can't be spoken to: {}",
+                in_words(&error, self.redactor)
+            );
             failure(ErrorKind::Backend, message)
         })?;
         let session = self.new_session(&hello).await?;
@@ -267,34 +288,55 @@ impl Talk<'_> {
         }
     }
 
-    async fn new_session(&self, hello: &Json) -> Result<Json, Stop> {
-        let mut params = json!({"cwd": self.job.dir, "mcpServers": []});
+    async fn new_session(&mut self, hello: &Json) -> Result<Json, Stop> {
+        let job = self.job;
+        // Every agent takes servers that it starts itself, unless it says otherwise.
+        let takes_servers = hello["agentCapabilities"]["mcpCapabilities"]["stdio"] != false;
+        let server = job.server.as_ref().filter(|_| takes_servers);
+        self.has_server = server.is_some();
+        let servers: Vec<Json> = server.into_iter().map(as_json).collect();
+        let mut params = json!({"cwd": job.dir, "mcpServers": servers});
         let takes_more =
             !hello["agentCapabilities"]["sessionCapabilities"]["additionalDirectories"].is_null();
-        if takes_more && !self.job.more_dirs.is_empty() {
-            params["additionalDirectories"] = json!(self.job.more_dirs);
+        if takes_more && !job.more_dirs.is_empty() {
+            params["additionalDirectories"] = json!(job.more_dirs);
         }
-        if let Some(meta) = &self.job.meta {
+        if let Some(meta) = &job.meta {
             params["_meta"] = meta.clone();
         }
-        let refused = match self.ask("session/new", params.clone()).await? {
-            Ok(session) => return Ok(session),
-            Err(error) if !is_login(&error) => return Err(self.refused_by_agent("a session", &error).into()),
-            Err(error) => error,
-        };
+        let mut begun = self.ask("session/new", params.clone()).await?;
+        if let Err(error) = &begun
+            && is_login(error)
+        {
+            self.log_in(hello, error).await?;
+            begun = self.ask("session/new", params.clone()).await?;
+        }
+        if let Err(error) = &begun
+            && self.has_server
+            && !is_login(error)
+        {
+            // Its prompt says what to do without them.
+            tracing::warn!(code = ?error.code, "an agent does not take a session's own tools, and goes without");
+            self.has_server = false;
+            params["mcpServers"] = json!([]);
+            begun = self.ask("session/new", params).await?;
+        }
+        begun.map_err(|error| self.refused_by_agent("a session", &error).into())
+    }
+
+    /// Logs in by a key: what else the agent offers needs a person.
+    async fn log_in(&self, hello: &Json, refused: &ProtocolError) -> Result<(), Stop> {
         let ways = hello["authMethods"].as_array().into_iter().flatten();
         let ways: Vec<String> = ways
             .filter_map(|way| way["id"].as_str().map(ToOwned::to_owned))
             .collect();
-        // Only by a key: what else it offers needs a person.
         let Some(way) = self.agent.key_login(self.environment, &ways) else {
-            return Err(self.login_needed(&refused).into());
+            return Err(self.login_needed(refused).into());
         };
-        if let Err(error) = self.ask("authenticate", json!({"methodId": way})).await? {
-            return Err(self.login_needed(&error).into());
+        match self.ask("authenticate", json!({"methodId": way})).await? {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.login_needed(&error).into()),
         }
-        let session = self.ask("session/new", params).await?;
-        session.map_err(|error| self.refused_by_agent("a session", &error).into())
     }
 
     async fn choose_mode(&self, id: &str, session: &Json) -> Result<(), Stop> {
@@ -307,7 +349,7 @@ impl Talk<'_> {
                 "of the modes of the agent `{}` ({}) none is known in which it asks before it acts; it runs in `{}`",
                 self.agent.name(),
                 modes.in_words(),
-                quoted(current)
+                self.redactor.one_line(current)
             ));
             return Ok(());
         };
@@ -469,7 +511,7 @@ impl Talk<'_> {
             }
             other => format!(
                 "the agent `{name}` stopped for a reason that is not known: {}",
-                quoted(other)
+                self.redactor.one_line(other)
             ),
         };
         Err(failure(ErrorKind::Backend, message).into())
@@ -484,7 +526,7 @@ impl Talk<'_> {
             format!(
                 "the agent `{}` refuses {what}: {}",
                 self.agent.name(),
-                in_words(error)
+                in_words(error, self.redactor)
             ),
         )
     }
@@ -495,7 +537,7 @@ impl Talk<'_> {
             format!(
                 "the agent `{}` is not logged in ({}): {}",
                 self.agent.name(),
-                in_words(error),
+                in_words(error, self.redactor),
                 self.agent.login()
             ),
         )
@@ -521,21 +563,28 @@ type Question = (
     Responder<RequestPermissionResponse>,
 );
 
-/// Decides and answers; what was refused is given back.
+/// Decides and answers; what was refused is given back. What is the session's `own` tool is permitted.
 async fn decide(
     job: &Job,
     cancel: &CancelToken,
+    own: bool,
     call: ToolCall,
     request: Box<RequestPermissionRequest>,
     responder: Responder<RequestPermissionResponse>,
 ) -> Option<String> {
+    let permission = async {
+        match own {
+            true => Ok(()),
+            false => permit::permit(job.gate.as_deref(), &job.dir, &call).await,
+        }
+    };
     let permitted = tokio::select! {
         biased;
         () = cancel.cancelled() => {
             let _ = responder.respond(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled));
             return None;
         }
-        permitted = permit::permit(job.gate.as_deref(), &job.dir, &call) => permitted,
+        permitted = permission => permitted,
     };
     let outcome = permit::outcome(&request.options, permitted.is_ok());
     // One that is gone needs no answer.
@@ -545,12 +594,22 @@ async fn decide(
     Some(format!("{} ({why})", call.name()))
 }
 
+/// A server as the protocol has it.
+fn as_json(server: &McpServer) -> Json {
+    let variables = server.variables.iter();
+    let variables: Vec<Json> = variables
+        .map(|(name, value)| json!({"name": name, "value": value.expose()}))
+        .collect();
+    json!({"name": server.name, "command": server.command, "args": server.args, "env": variables})
+}
+
 fn is_login(error: &ProtocolError) -> bool {
     error.code == ErrorCode::AUTH_REQUIRED
 }
 
 /// What an error of the protocol says.
-fn in_words(error: &ProtocolError) -> String {
+fn in_words(error: &ProtocolError, redactor: &Redactor) -> String {
+    let quoted = |text: &str| redactor.one_line(text);
     let data = error.data.as_ref();
     let more = data.and_then(|data| {
         let inner = ["details", "message", "error"]

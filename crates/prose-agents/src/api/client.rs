@@ -452,7 +452,7 @@ impl Client {
             ErrorKind::Backend,
             format!(
                 "the service reports an error{named}: {}",
-                cut(&self.redactor.redact(message))
+                self.redactor.cut(message, brief)
             ),
             tries,
         )
@@ -530,7 +530,7 @@ impl Client {
             Err(_) if text.trim_start().starts_with('<') => String::new(),
             Err(_) => text,
         };
-        let said = cut(&self.redactor.redact(&said));
+        let said = self.redactor.cut(&said, brief);
         if said.is_empty() {
             said
         } else {
@@ -648,7 +648,7 @@ fn words(json: &Value) -> String {
 }
 
 /// One line of at most 300 characters.
-fn cut(text: &str) -> String {
+fn brief(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 300 {
         line

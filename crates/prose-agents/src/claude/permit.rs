@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::Redactor;
 use crate::mcp;
-use crate::policy::{Access, Decision, Denial, Gate, Policy, shown};
+use crate::policy::{Access, Gate, Policy};
 
 /// Permission key → the tools that need it.
 const TOOLS: &[(&str, &[&str])] = &[
@@ -47,40 +47,27 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
     let needed = |key: &str| text(key).ok_or_else(|| format!("`{tool}` needs `{key}`"));
     let access = match tool {
         "Read" => Access::Read(Path::new(needed("file_path")?)),
-        "Grep" => {
-            let folder = text("path").map_or(dir, Path::new);
-            if holds_only_readable(gate.policy(), folder) {
-                return Ok(());
-            }
-            Access::Read(folder)
-        }
+        "Grep" => Access::Read(text("path").map_or(dir, Path::new)),
         "Glob" => {
             let pattern = needed("pattern")?;
             if climbs(pattern) {
                 return Err("a pattern is relative to `path` and does not climb out of it".to_owned());
             }
-            let folder = text("path").map_or(dir, Path::new);
-            if holds_only_readable(gate.policy(), folder) {
-                return Ok(());
-            }
-            Access::Read(folder)
+            Access::Read(text("path").map_or(dir, Path::new))
         }
         "Write" | "Edit" => Access::Write(Path::new(needed("file_path")?)),
         "NotebookEdit" => Access::Write(Path::new(needed("notebook_path")?)),
         "Bash" => Access::Bash(needed("command")?),
         "WebFetch" => {
             let url = needed("url")?;
-            let (host, port) =
-                host_of(url).ok_or_else(|| format!("`{}` is no address on the web", shown(url, 200)))?;
+            let (host, port) = host_of(url)
+                .ok_or_else(|| format!("`{}` is no address on the web", gate.redactor().shown(url, 200)))?;
             let access = Access::Network { host: &host, port };
             return gate.pass(tool, access).await.map_err(|why| why.to_string());
         }
         "WebSearch" => {
             let query = needed("query")?;
-            let tool = format!(
-                "WebSearch for \"{}\" by",
-                shown(&gate.redactor().redact(query), 200)
-            );
+            let tool = format!("WebSearch for \"{}\" by", gate.redactor().shown(query, 200));
             let access = Access::Network {
                 host: SEARCH_HOST,
                 port: 443,
@@ -90,20 +77,6 @@ pub(super) async fn permit(gate: Option<&Gate>, dir: &Path, tool: &str, input: &
         _ => return Err(refused()),
     };
     gate.pass(tool, access).await.map_err(|why| why.to_string())
-}
-
-/// Whether the rules permit to read whatever may be in a folder, though not the folder by its own name, as `src/**` does
-/// for `src`. It is told by names that only a pattern for all of them matches.
-pub(crate) fn holds_only_readable(policy: &Policy, folder: &Path) -> bool {
-    let ruled_out = matches!(
-        policy.decide(Access::Read(folder)),
-        Decision::Deny(Denial::Rule { .. })
-    );
-    let probes = ["a", "Z~.md", "0", ".h", "é/b.txt", "q/.w/x_-1"];
-    ruled_out
-        && probes
-            .iter()
-            .all(|probe| policy.decide(Access::Read(&folder.join(probe))) == Decision::Allow)
 }
 
 /// Whether a file pattern leads elsewhere than below the folder that it is looked for in.
@@ -140,6 +113,6 @@ pub(super) fn detail(tool: &str, input: &Json, redactor: &Redactor) -> String {
     let found = keys.iter().find_map(|key| input.get(key).and_then(Json::as_str));
     match (tool, found) {
         (ANSWER, _) | (_, None) => String::new(),
-        (_, Some(text)) => shown(&redactor.redact(text), 200),
+        (_, Some(text)) => redactor.shown(text, 200),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, Content, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerInfo, Tool,
+    ServerCapabilities, ServerInfo, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -36,17 +36,19 @@ const LONGEST_QUESTION: usize = 2_000;
 /// Most answers that a person is offered.
 const MOST_OPTIONS: usize = 20;
 
+/// The names of all tools.
+pub(crate) const TOOLS: &[&str] = &[
+    WRITE_BINDING,
+    READ_BINDING,
+    UPDATE_MEMORY,
+    WRITE_SEGMENT,
+    ASK_USER,
+    VERDICT,
+];
+
 /// Whether there is such a tool.
-pub(super) fn is_tool(name: &str) -> bool {
-    [
-        WRITE_BINDING,
-        READ_BINDING,
-        UPDATE_MEMORY,
-        WRITE_SEGMENT,
-        ASK_USER,
-        VERDICT,
-    ]
-    .contains(&name)
+pub(crate) fn is_tool(name: &str) -> bool {
+    TOOLS.contains(&name)
 }
 
 /// Whom the tools are for.
@@ -110,11 +112,14 @@ impl Calls {
         let (remembers, reads) = match &self.purpose {
             Purpose::Judge { schema } => {
                 let schema = schema.as_object().cloned().unwrap_or_default();
-                return vec![Tool::new(
-                    VERDICT,
-                    "Gives your decision. The last one counts.",
-                    Arc::new(schema),
-                )];
+                return vec![
+                    Tool::new(
+                        VERDICT,
+                        "Gives your decision. The last one counts.",
+                        Arc::new(schema),
+                    )
+                    .annotate(harmless(false)),
+                ];
             }
             Purpose::Session { remembers, files, .. } => (*remembers, !files.is_empty()),
         };
@@ -277,7 +282,16 @@ fn tool(name: &'static str, what: &'static str, properties: Json, required: &[&s
         Json::Object(schema) => schema,
         _ => Map::new(),
     };
-    Tool::new(name, what, Arc::new(schema))
+    let only_reads = matches!(name, READ_BINDING | ASK_USER);
+    Tool::new(name, what, Arc::new(schema)).annotate(harmless(only_reads))
+}
+
+/// What a tool does to its surroundings, for agents that ask less about tools that do no harm.
+fn harmless(only_reads: bool) -> ToolAnnotations {
+    ToolAnnotations::new()
+        .read_only(only_reads)
+        .destructive(false)
+        .open_world(false)
 }
 
 /// A text that has to be there. Some models give the value itself where its text is wanted.

@@ -41,6 +41,8 @@ pub const SERVER: &str = "prose";
 pub const SOCKET_VARIABLE: &str = "PROSE_MCP_SOCKET";
 /// The variable with the session's token.
 pub const TOKEN_VARIABLE: &str = "PROSE_MCP_TOKEN";
+/// The variable with the path of a file that the token is in, for agents that put a server's variables among arguments.
+pub const TOKEN_FILE_VARIABLE: &str = "PROSE_MCP_TOKEN_FILE";
 
 /// Most bytes of a value in one call; longer ones come in pieces.
 pub const LONGEST_PIECE: usize = 4 * 1024 * 1024;
@@ -149,6 +151,21 @@ impl Broker {
         }
     }
 
+    /// The same with the token in a file beside the socket, so that none of the variables is secret. It is gone with the
+    /// broker.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn server_by_file(&self) -> io::Result<McpServer> {
+        let token = self.socket.put_beside("token", self.socket.token().expose())?;
+        let mut server = self.server();
+        server.variables.retain(|(name, _)| *name != TOKEN_VARIABLE);
+        server
+            .variables
+            .push((TOKEN_FILE_VARIABLE, Secret::new(token.display().to_string())));
+        Ok(server)
+    }
+
     /// The same in a file of the form that many agents read (`{"mcpServers": …}`), beside the socket, so that the token is in
     /// nobody's arguments. It is gone with the broker.
     ///
@@ -208,12 +225,18 @@ pub(crate) async fn keep(broker: Option<Broker>, usage: Usage) -> Result<(), Fai
     }
 }
 
+/// Whether there is such a tool.
+pub(crate) use calls::is_tool;
+
+/// The names of all tools.
+pub(crate) use calls::TOOLS;
+
 /// Whether an agent that names tools of servers as Claude Code does means one of ours.
 pub fn is_own_tool(name: &str) -> bool {
     name.strip_prefix("mcp__")
         .and_then(|rest| rest.strip_prefix(SERVER))
         .and_then(|rest| rest.strip_prefix("__"))
-        .is_some_and(calls::is_tool)
+        .is_some_and(is_tool)
 }
 
 #[cfg(test)]

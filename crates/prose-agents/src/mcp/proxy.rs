@@ -7,14 +7,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 
 #[cfg(unix)]
 use super::socket::{ACCEPTED, LONGEST_GREETING, greeting};
-use super::{SOCKET_VARIABLE, TOKEN_VARIABLE};
+use super::{SOCKET_VARIABLE, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE};
 
 /// Why an agent is not connected to its session.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// Nobody has said which session.
     #[error(
-        "this is started by an agent, which is told of the session by {SOCKET_VARIABLE} and {TOKEN_VARIABLE}; there is nothing to be done with it by hand"
+        "this is started by an agent, which is told of the session by {SOCKET_VARIABLE} and {TOKEN_VARIABLE} (or {TOKEN_FILE_VARIABLE}); there is nothing to be done with it by hand"
     )]
     NoSession,
     /// Nobody listens.
@@ -40,9 +40,8 @@ pub enum ProxyError {
 /// Why there is no connection, or how it ended other than by the agent.
 #[cfg(unix)]
 pub async fn proxy() -> Result<(), ProxyError> {
-    let (Some(socket), Ok(token)) = (std::env::var_os(SOCKET_VARIABLE), std::env::var(TOKEN_VARIABLE)) else {
-        return Err(ProxyError::NoSession);
-    };
+    let socket = std::env::var_os(SOCKET_VARIABLE).ok_or(ProxyError::NoSession)?;
+    let token = token()?;
     let stream = tokio::net::UnixStream::connect(&socket)
         .await
         .map_err(ProxyError::Gone)?;
@@ -73,6 +72,17 @@ pub async fn proxy() -> Result<(), ProxyError> {
         }
     }
     Ok(to_agent.await?)
+}
+
+/// The session's token.
+#[cfg(unix)]
+fn token() -> Result<String, ProxyError> {
+    if let Ok(token) = std::env::var(TOKEN_VARIABLE) {
+        return Ok(token);
+    }
+    let path = std::env::var_os(TOKEN_FILE_VARIABLE).ok_or(ProxyError::NoSession)?;
+    // It is there for as long as the session.
+    std::fs::read_to_string(path).map_err(ProxyError::Gone)
 }
 
 /// Says that there is nothing like it here.

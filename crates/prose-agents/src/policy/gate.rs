@@ -91,7 +91,7 @@ impl Gate {
             }
             PermissionAnswer::Deny => Err(Denial::Refused(format!(
                 "{key} {}",
-                shown(&self.redactor().redact(&detail), 200)
+                self.redactor().shown(&detail, 200)
             ))),
         }
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use prose_model::{PermissionRule, PermissionValue};
 
+use crate::Redactor;
 use crate::session::SessionSpawn;
 use pattern::{Commands, Globs, Hosts};
 use protected::Protection;
@@ -24,7 +25,7 @@ pub(crate) use protected::{is_watched_by_ending, watched};
 /// What a session wants to do. Paths are absolute, or relative to the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access<'a> {
-    /// Read a file, or look into a folder.
+    /// Read a file, or whatever is in a folder.
     Read(&'a Path),
     /// Write, make, move or remove a file or folder.
     Write(&'a Path),
@@ -157,6 +158,8 @@ struct Rules {
     read: Rule<Globs>,
     write: Rule<Globs>,
     execute: Option<Rule<Globs>>,
+    /// Hides secrets in what a refusal names.
+    redactor: Redactor,
     /// None: not mentioned, then a person is asked.
     bash: Option<Rule<Commands>>,
     network: Rule<Hosts>,
@@ -174,7 +177,7 @@ pub(crate) struct Place {
 impl Policy {
     /// The policy of a session that works in `workspace` under these rules.
     pub fn new(workspace: &Path, rules: &[PermissionRule]) -> Policy {
-        Policy::with(workspace, None, &[], rules)
+        Policy::with(workspace, None, &[], rules, Redactor::default())
     }
 
     /// The policy of a session as it is spawned: its staging folder is its own, and the files that its prompt refers to
@@ -187,10 +190,17 @@ impl Policy {
             Some(&session.staging),
             &given,
             &session.request.permissions,
+            session.sink.redactor(),
         )
     }
 
-    fn with(workspace: &Path, staging: Option<&Path>, given: &[PathBuf], rules: &[PermissionRule]) -> Policy {
+    fn with(
+        workspace: &Path,
+        staging: Option<&Path>,
+        given: &[PathBuf],
+        rules: &[PermissionRule],
+        redactor: Redactor,
+    ) -> Policy {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| normal(path));
         let named_root = normal(workspace);
         let globs = |patterns: &[String]| Globs::new(&named_root, patterns);
@@ -205,6 +215,7 @@ impl Policy {
             execute: Rule::of(rules, "execute", globs),
             bash: Rule::of(rules, "bash", Commands::new),
             network: Rule::of(rules, "network", Hosts::new).unwrap_or(Rule::Ask),
+            redactor,
             named_root,
         }))
     }
@@ -335,8 +346,11 @@ impl Policy {
         if let Some(why) = why {
             return Decision::Deny(Denial::Protected { path: shown, why });
         }
+        let is_file = || std::fs::metadata(&whole).is_ok_and(|data| !data.is_dir());
+        let matches =
+            |globs: &Globs| globs.matches(relative) || key == "read" && globs.fill(relative) && !is_file();
         match rule {
-            Some(rule) => rule.decide(key, &shown, |globs| globs.matches(relative)),
+            Some(rule) => rule.decide(key, &shown, matches),
             None => Decision::Ask,
         }
     }
@@ -362,7 +376,7 @@ impl Policy {
         let rules = &*self.0;
         let words = pattern::simple_command(command);
         let base = match &rules.bash {
-            Some(rule) => rule.decide("bash", &shown(command, 200), |commands| {
+            Some(rule) => rule.decide("bash", &rules.redactor.shown(command, 200), |commands| {
                 words.is_some() && commands.matches(command)
             }),
             None => Decision::Ask,

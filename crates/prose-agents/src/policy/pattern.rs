@@ -7,27 +7,63 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 /// Files by pattern. As in `.gitignore`, a pattern without a slash is for a name in any folder, one with a slash is for a
 /// path from the workspace's root, and a folder stands for everything in it.
 #[derive(Debug, Clone)]
-pub(super) struct Globs(GlobSet);
+pub(super) struct Globs {
+    paths: GlobSet,
+    /// Folders of which everything in them matches, though not all of them by their own name, as `src` for `src/**`.
+    folders: GlobSet,
+}
 
 impl Globs {
     /// A pattern that can't be understood, or leads out of the workspace, matches nothing.
     pub(super) fn new(root: &Path, patterns: &[String]) -> Globs {
-        let mut set = GlobSetBuilder::new();
-        for pattern in patterns {
-            for glob in path_globs(root, pattern) {
-                set.add(glob);
+        let (mut paths, mut folders) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        for path in patterns.iter().filter_map(|pattern| from_root(root, pattern)) {
+            // With everything below it, should it be a folder.
+            for glob in [glob(&path), glob(&format!("{path}/**"))].into_iter().flatten() {
+                paths.add(glob);
+            }
+            if let Some(glob) = filled_folder(&path).and_then(glob) {
+                folders.add(glob);
             }
         }
-        Globs(set.build().unwrap_or_else(|_| GlobSet::empty()))
+        let built = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
+        Globs {
+            paths: built(paths),
+            folders: built(folders),
+        }
     }
 
     /// Looks at a path from the workspace's root.
     pub(super) fn matches(&self, path: &Path) -> bool {
-        self.0.is_match(path)
+        self.paths.is_match(path)
+    }
+
+    /// Whether everything matches that may be in this folder.
+    pub(super) fn fill(&self, folder: &Path) -> bool {
+        self.matches(folder) || self.folders.is_match(folder)
     }
 }
 
-fn path_globs(root: &Path, pattern: &str) -> Vec<Glob> {
+fn glob(text: &str) -> Option<Glob> {
+    GlobBuilder::new(text)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .ok()
+}
+
+/// The folder all of whose content a pattern stands for, if it ends so.
+fn filled_folder(path: &str) -> Option<&str> {
+    if matches!(path, "*" | "**") {
+        return Some("**");
+    }
+    ["/**/*", "/**", "/*"]
+        .iter()
+        .find_map(|end| path.strip_suffix(end))
+}
+
+/// A pattern as a path from the workspace's root. None when it leads out of it.
+fn from_root(root: &Path, pattern: &str) -> Option<String> {
     let pattern = literal_classes(pattern.trim());
     let anchored = pattern.trim_end_matches('/').contains('/');
     let path = match Path::new(&pattern).strip_prefix(root) {
@@ -40,30 +76,18 @@ fn path_globs(root: &Path, pattern: &str) -> Vec<Glob> {
         .any(|part| part == Component::ParentDir);
     let foreign = pattern.starts_with('~') || climbs;
     if foreign {
-        return Vec::new();
+        return None;
     }
     let path = if path.is_empty() || path == "." {
         "**"
     } else {
         path
     };
-    let path = if anchored {
+    Some(if anchored {
         path.to_owned()
     } else {
         format!("**/{path}")
-    };
-    let glob = |text: &str| {
-        GlobBuilder::new(text)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .ok()
-    };
-    // With everything below it, should it be a folder.
-    [glob(&path), glob(&format!("{path}/**"))]
-        .into_iter()
-        .flatten()
-        .collect()
+    })
 }
 
 /// One-character classes as escapes: a text that was filled in has its special characters in brackets, `!` and `]` among

@@ -168,6 +168,24 @@ fn paths() {
         (only_md, "write", "a.md", "rule"),
         ("read: src/*.md", "read", "src/b.md", "allow"),
         ("read: src/*.md", "read", "src/deep/b.md", "rule"),
+        // A folder may be read when all that is in it may.
+        ("read: src/**", "read", "src", "allow"),
+        ("read: src/*", "read", "src", "allow"),
+        ("read: src/**/*", "read", "src", "allow"),
+        ("read: src/**", "read", "src/deep", "allow"),
+        ("read: ./src/**", "read", "$ROOT/src", "allow"),
+        ("read: **", "read", ".", "allow"),
+        ("read: *", "read", "src", "allow"),
+        ("read: **/*", "read", "", "allow"),
+        ("read: src/**", "read", ".", "rule"),
+        ("read: src/*.md", "read", "src", "rule"),
+        ("read: src/deep/**", "read", "src", "rule"),
+        ("read: src/*/**", "read", "src", "rule"),
+        ("read: src/**", "read", "inner", "rule"),
+        ("read: src/**, inner/**", "read", "inner", "allow"),
+        ("read: a.md/**", "read", "a.md", "rule"),
+        ("write: src/**", "write", "src", "rule"),
+        ("read: .prose/**", "read", ".prose/.env", "protected"),
         ("read: ./src", "read", "src/deep/b.md", "allow"),
         ("read: /src/", "read", "src/deep/b.md", "allow"),
         ("read: **", "read", "src/deep/b.md", "allow"),
@@ -184,7 +202,13 @@ fn paths() {
         ("execute: src/*.sh", "execute", "src/x.sh", "allow"),
         ("", "execute", "src/x.sh", "ask"),
     ] {
-        let policy = Policy::with(&root, Some(&staging), &[], &rules(rules_text));
+        let policy = Policy::with(
+            &root,
+            Some(&staging),
+            &[],
+            &rules(rules_text),
+            Redactor::default(),
+        );
         let path = absolute(path);
         let path = Path::new(&path);
         let decision = policy.decide(match access {
@@ -206,7 +230,13 @@ fn given_files_can_be_read() {
     let dir = workspace();
     let root = dir.path().join("ws");
     let given = dir.path().join("secret.txt");
-    let policy = Policy::with(&root, None, std::slice::from_ref(&given), &rules("read: deny"));
+    let policy = Policy::with(
+        &root,
+        None,
+        std::slice::from_ref(&given),
+        &rules("read: deny"),
+        Redactor::default(),
+    );
     assert_eq!(policy.decide(Access::Read(&given)), Decision::Allow);
     assert_eq!(word(&policy.decide(Access::Write(&given))), "outside");
     assert_eq!(word(&policy.decide(Access::Read(&root.join("a.md")))), "rule");
@@ -372,4 +402,15 @@ async fn a_person_sees_all_of_what_is_asked() {
         1,
         "nobody is asked about a part of it"
     );
+}
+
+#[test]
+fn a_refusal_shows_no_half_of_a_secret() {
+    let redactor = Redactor::new([("KEY", "sk-very-secret-0001")]);
+    let command = format!("echo {} sk-very-secret-0001", "x".repeat(185));
+    let policy = Policy::with(Path::new("/w"), None, &[], &rules("bash: deny"), redactor);
+    let Decision::Deny(why) = policy.decide(Access::Bash(&command)) else {
+        panic!("it is denied")
+    };
+    assert!(!why.to_string().contains("sk-"), "{why}");
 }

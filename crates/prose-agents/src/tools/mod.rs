@@ -19,7 +19,7 @@ use prose_model::backend::Variables;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use crate::policy::{Denial, Gate, Policy, shown};
+use crate::policy::{Denial, Gate, Policy};
 use crate::redact::Redactor;
 use crate::session::{CancelToken, SessionSink, SessionSpawn, SessionUpdate};
 
@@ -209,7 +209,7 @@ impl Toolbox {
                 let known: Vec<&str> = self.specs().iter().map(|spec| spec.name).collect();
                 Err(ToolResult::error(format_args!(
                     "there is no tool `{}`; there are {}",
-                    shown(name, 60),
+                    self.redactor.shown(name, 60),
                     known.join(", ")
                 )))
             }
@@ -230,7 +230,7 @@ impl Toolbox {
         })?;
         self.sink.update(SessionUpdate::Tool {
             name: name.to_owned(),
-            detail: shown(&self.redactor.redact(&detail(&input)), 200),
+            detail: self.redactor.shown(&detail(&input), 200),
         });
         let work = tool(self, input);
         tokio::pin!(work);

@@ -29,7 +29,8 @@ pub(super) struct Fetch {
 
 pub(super) async fn fetch(tools: &Toolbox, input: Fetch) -> Result<ToolResult, ToolResult> {
     let mut url = Url::parse(input.url.trim()).map_err(|error| {
-        ToolResult::error(format_args!("{} is no address: {error}", cut(&input.url, 200)))
+        let shown = tools.redactor.shown(&input.url, 200);
+        ToolResult::error(format_args!("{shown} is no address: {error}"))
     })?;
     for _ in 0..=REDIRECTS {
         let is_named = permitted(tools, &url).await?;
@@ -119,7 +120,7 @@ async fn get(url: &Url, is_named: bool, redactor: &Redactor) -> Result<Answer, T
     if !is_text(&kind) {
         return Err(ToolResult::error(format_args!(
             "{url} is {}, which is no text",
-            cut(&kind, 100)
+            redactor.shown(&kind, 100)
         )));
     }
     let (mut body, mut read) = (String::new(), redactor.bytes());
