@@ -362,6 +362,29 @@ pub enum Event {
         /// Whether there was anybody to ask; where not, the answer is no.
         attended: bool,
     },
+    /// A session wants to know something from the person who runs the program. Unlike an input it is no part of the
+    /// program, and the answer goes to the session alone.
+    QuestionStarted {
+        /// The session's effect.
+        effect: EffectId,
+        /// Which question: the key of its end, and the `requestId` of `prose.answer`.
+        request: EffectId,
+        /// What it wants to know.
+        text: String,
+        /// Answers that it offers; any other will do as well.
+        options: Vec<String>,
+    },
+    /// The question is settled.
+    QuestionFinished {
+        /// The session's effect.
+        effect: EffectId,
+        /// Which question.
+        request: EffectId,
+        /// Whether it was answered. The session goes on without an answer, too.
+        answered: bool,
+        /// Whether there was anybody to ask.
+        attended: bool,
+    },
     /// What a session has used so far.
     SessionUsage {
         /// The effect.

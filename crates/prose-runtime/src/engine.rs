@@ -31,7 +31,7 @@ use crate::publish::Publisher;
 use crate::questions::Questions;
 use crate::request::{
     AnswerError, Attach, InputMode, Limits, Overrides, ResumeRequest, RunError, RunRequest, RunResult,
-    Signal, WaitingInput,
+    SessionQuestion, Signal, WaitingInput,
 };
 use crate::supplied;
 use crate::timer::{SystemTimer, Timer};
@@ -440,6 +440,7 @@ fn run_thread(
         timer: config.timer.clone(),
     };
     let asking = attach.inputs == InputMode::Ask;
+    questions.attend(asking);
     let mut driver = Driver::new(run, setup, backend, log, publisher, rx, questions.clone(), asking);
     let result = drive(&mut driver, recovered.as_ref(), inputs, overrides);
     for signal in signals.into_iter().flatten() {
@@ -754,18 +755,28 @@ impl RunControl {
         let _ = self.tx.send(Msg::Stop);
     }
 
-    /// Nobody answers inputs any more: the run is suspended when nothing else goes on.
+    /// Nobody answers any more: sessions are told so, and the run is suspended when nothing goes on but inputs.
     pub fn stop_asking(&self) {
+        self.questions.attend(false);
         let _ = self.tx.send(Msg::StopAsking);
     }
 
-    /// Questions that are open.
+    /// What sessions wait to be told.
+    pub fn session_questions(&self) -> Vec<SessionQuestion> {
+        self.questions.of_sessions()
+    }
+
+    /// Inputs that wait for a person.
     pub fn questions(&self) -> Vec<WaitingInput> {
         self.questions.list()
     }
 
-    /// Answers an input. The first valid answer wins, and is taken only where the question is open.
+    /// Answers an input, or what a session wants to know. The first valid answer wins, and is taken only where the
+    /// question is open.
     pub fn answer(&self, effect: &EffectId, value: Value) -> Result<(), AnswerError> {
+        if self.questions.tell(effect, &value).is_some() {
+            return Ok(());
+        }
         let value = self.questions.take(effect, value)?;
         self.tx
             .send(Msg::Answer {

@@ -49,7 +49,7 @@ pub use log::Fault;
 pub use nesting::Nesting;
 pub use request::{
     AnswerError, Attach, InputMode, Limits, Output, Overrides, PermissionProvider, ResumeRequest, RunError,
-    RunRequest, RunResult, Signal, WaitingInput, value_from_json,
+    RunRequest, RunResult, SessionQuestion, Signal, WaitingInput, value_from_json,
 };
 pub use timer::{SystemTimer, Timer, Wait};
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_agents::{
     CancelToken, Clock, DecodeInput, InputSource, Judge, JudgeInput, PermissionAnswer, PermissionQuestion,
-    Redactor, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, decision_fits, failure,
-    process,
+    Redactor, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, UserQuestion,
+    decision_fits, failure, process,
 };
 use prose_model::{
     Ask, Decision, DecodeTarget, EffectId, ErrorKind, Event, Failure, InputRequest, Outcome, PermissionGrant,
@@ -20,7 +20,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::request::{PermissionProvider, RunError};
+use crate::questions::Questions;
+use crate::request::{PermissionProvider, RunError, SessionQuestion};
 use crate::timer::Timer;
 
 /// Everything that the driver hears.
@@ -170,6 +171,7 @@ pub(crate) struct Sink {
     pub(crate) tx: Sender<Msg>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) permissions: Option<Arc<dyn PermissionProvider>>,
+    pub(crate) questions: Arc<Questions>,
     /// Numbers the questions of this process.
     pub(crate) asked: Arc<AtomicU64>,
     pub(crate) redactor: Redactor,
@@ -290,6 +292,54 @@ impl SessionSink for Sink {
             });
         }
         answer
+    }
+
+    async fn ask_user(&self, question: UserQuestion) -> Option<String> {
+        let hidden = |text: &String| self.redactor.redact(text).into_owned();
+        let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let question = SessionQuestion {
+            request: format!("{}?{number}", self.id).as_str().into(),
+            session: self.id.clone(),
+            text: hidden(&question.text),
+            options: question.options.iter().map(hidden).collect(),
+        };
+        let asked = self.questions.ask(question.clone());
+        let mut open = OpenSessionQuestion {
+            sink: self,
+            request: question.request.clone(),
+            attended: asked.is_some(),
+            answered: false,
+        };
+        let _ = self.tx.send(Msg::Permission(Event::QuestionStarted {
+            effect: self.id.clone(),
+            request: question.request,
+            text: question.text,
+            options: question.options,
+        }));
+        let _asking = Asking::new(&self.activity);
+        let answer = asked?.await.ok();
+        open.answered = answer.is_some();
+        answer
+    }
+}
+
+/// What a session wants to know; settled in any case, as when its session is dropped meanwhile.
+struct OpenSessionQuestion<'a> {
+    sink: &'a Sink,
+    request: EffectId,
+    attended: bool,
+    answered: bool,
+}
+
+impl Drop for OpenSessionQuestion<'_> {
+    fn drop(&mut self) {
+        self.sink.questions.withdraw(&self.request);
+        let _ = self.sink.tx.send(Msg::Permission(Event::QuestionFinished {
+            effect: self.sink.id.clone(),
+            request: self.request.clone(),
+            answered: self.answered,
+            attended: self.attended,
+        }));
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use prose_agents::Content;
+use prose_agents::{Content, InlineContent, plain_text};
 use prose_model::{EffectId, InputRequest, Value};
+use tokio::sync::oneshot;
 
-use crate::request::{AnswerError, WaitingInput};
+use crate::request::{AnswerError, SessionQuestion, WaitingInput};
 
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
@@ -16,7 +17,18 @@ pub(crate) struct Questions {
 #[derive(Debug, Default)]
 struct State {
     open: IndexMap<EffectId, Open>,
+    /// Those of sessions, by request.
+    of_sessions: IndexMap<EffectId, OfSession>,
+    /// Whether there is anybody whom sessions can ask.
+    attended: bool,
     over: bool,
+}
+
+#[derive(Debug)]
+struct OfSession {
+    question: SessionQuestion,
+    /// Dropped, nobody answers.
+    answer: oneshot::Sender<String>,
 }
 
 #[derive(Debug)]
@@ -77,9 +89,55 @@ impl Questions {
         needed.map(|open| open.question.clone()).collect()
     }
 
+    /// Whether there is anybody whom sessions can ask; what is open when there is nobody any more is not answered.
+    pub(crate) fn attend(&self, attended: bool) {
+        let mut state = self.lock();
+        state.attended = attended;
+        if !attended {
+            state.of_sessions.clear();
+        }
+    }
+
+    /// Opens a session's question. None when there is nobody to ask.
+    pub(crate) fn ask(&self, question: SessionQuestion) -> Option<oneshot::Receiver<String>> {
+        let mut state = self.lock();
+        if state.over || !state.attended {
+            return None;
+        }
+        let (answer, answered) = oneshot::channel();
+        let request = question.request.clone();
+        state.of_sessions.insert(request, OfSession { question, answer });
+        Some(answered)
+    }
+
+    /// The session does not wait for the answer any more.
+    pub(crate) fn withdraw(&self, request: &EffectId) {
+        self.lock().of_sessions.shift_remove(request);
+    }
+
+    /// Answers a session's question, if it is one that is open. An empty answer is none.
+    pub(crate) fn tell(&self, request: &EffectId, value: &Value) -> Option<()> {
+        let OfSession { answer, .. } = self.lock().of_sessions.shift_remove(request)?;
+        let text = plain_text(value, &InlineContent).unwrap_or_default();
+        if !text.trim().is_empty() {
+            // The session may be gone meanwhile, and then nobody needs the answer.
+            let _ = answer.send(text);
+        }
+        Some(())
+    }
+
+    /// What sessions wait to be told.
+    pub(crate) fn of_sessions(&self) -> Vec<SessionQuestion> {
+        let state = self.lock();
+        let open = state.of_sessions.values();
+        open.map(|open| open.question.clone()).collect()
+    }
+
     /// No answer is taken any more.
     pub(crate) fn end(&self) {
-        self.lock().over = true;
+        let mut state = self.lock();
+        state.over = true;
+        state.of_sessions.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -224,6 +224,20 @@ pub struct WaitingInput {
     pub options: Vec<String>,
 }
 
+/// Something that a session waits to be told by a person. It is no input of the program: any answer goes, also none, and
+/// only the session gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionQuestion {
+    /// By which it is answered: [`crate::RunControl::answer`]. An answer that is empty is none.
+    pub request: EffectId,
+    /// The session.
+    pub session: EffectId,
+    /// What it wants to know.
+    pub text: String,
+    /// Answers that it offers.
+    pub options: Vec<String>,
+}
+
 impl RunResult {
     /// What the program prints: its value where it has one (there are no outputs, or an `output` without a name gave
     /// it), else one output raw, several as one JSON object. Fails when content is missing from the run's store.

@@ -190,6 +190,7 @@ impl Driver {
                 tx: self.setup.tx.clone(),
                 activity: activity.clone(),
                 permissions: self.setup.permissions.clone(),
+                questions: self.questions.clone(),
                 asked: self.setup.asked.clone(),
                 redactor: self.setup.redactor.clone(),
             }),

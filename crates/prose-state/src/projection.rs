@@ -360,6 +360,8 @@ impl StateProjection {
             | Event::SessionTool { .. }
             | Event::PermissionStarted { .. }
             | Event::PermissionFinished { .. }
+            | Event::QuestionStarted { .. }
+            | Event::QuestionFinished { .. }
             | Event::SessionUsage { .. }
             | Event::InputNeeded { .. }
             | Event::Narration { .. }

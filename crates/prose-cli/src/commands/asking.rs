@@ -1,4 +1,5 @@
-//! Asking a person on the terminal, one question at a time: inputs of the program, and permissions that sessions want.
+//! Asking a person on the terminal, one question at a time: inputs of the program, and what sessions want: permissions, and
+//! to be told something.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prose_model::EffectId;
 use prose_runtime::backends::{PermissionAnswer, PermissionQuestion};
-use prose_runtime::{PermissionProvider, RunControl, WaitingInput};
+use prose_runtime::{PermissionProvider, RunControl, SessionQuestion, WaitingInput};
 use tokio::sync::oneshot;
 
 use super::{plain, say};
@@ -128,6 +129,7 @@ fn answer_of(text: &str) -> PermissionAnswer {
 pub(super) enum Question {
     Input(WaitingInput),
     Permission(WaitingPermission),
+    Session(SessionQuestion),
 }
 
 impl Question {
@@ -145,14 +147,26 @@ impl Question {
                 quoted(&question.tool),
                 quoted(&question.detail)
             ),
+            Question::Session(question) => {
+                let options = question.options.iter().enumerate();
+                let options: String = options
+                    .map(|(number, option)| format!("\n{}: {option}", number + 1))
+                    .collect();
+                let asked = format!("{}{options}", question.text.trim_end());
+                format!(
+                    "? a session asks: {}\n  nothing: decide yourself\n> ",
+                    quoted(&asked)
+                )
+            }
         }
     }
 
-    /// Whether nobody waits for the answer any more.
-    fn is_gone(&self, open: &[WaitingInput]) -> bool {
+    /// Whether nobody waits for the answer any more. `open` are the inputs and sessions' questions that are open.
+    fn is_gone(&self, open: &[EffectId]) -> bool {
         match self {
-            Question::Input(input) => !open.iter().any(|other| other.effect == input.effect),
+            Question::Input(input) => !open.contains(&input.effect),
             Question::Permission(permission) => permission.answer.is_closed(),
+            Question::Session(question) => !open.contains(&question.request),
         }
     }
 }
@@ -162,12 +176,33 @@ fn quoted(text: &str) -> String {
     plain(text).replace('\n', "\n  | ")
 }
 
-/// The next question to a person; permissions first, since a session stands still for them.
+/// What a person means who has typed this: one of the offered answers, by its text or number, or something else.
+pub(super) fn meant(question: &SessionQuestion, typed: &str) -> String {
+    let typed = typed.trim();
+    let options = &question.options;
+    let numbered = || options.get(typed.parse::<usize>().ok()?.checked_sub(1)?);
+    match options.iter().any(|option| option == typed) {
+        true => typed.to_owned(),
+        false => numbered().map_or(typed, String::as_str).to_owned(),
+    }
+}
+
+/// The inputs and sessions' questions that are open.
+pub(super) fn open_questions(control: &RunControl) -> Vec<EffectId> {
+    let inputs = control.questions().into_iter().map(|input| input.effect);
+    let others = control.session_questions().into_iter();
+    inputs.chain(others.map(|question| question.request)).collect()
+}
+
+/// The next question to a person; first those for which a session stands still.
 pub(super) fn next_question(asker: &Asker, control: &RunControl) -> Option<Question> {
     if let Asker::Terminal(open) = asker
         && let Some(question) = open.next()
     {
         return Some(Question::Permission(question));
+    }
+    if let Some(question) = control.session_questions().into_iter().next() {
+        return Some(Question::Session(question));
     }
     control.questions().into_iter().next().map(Question::Input)
 }
@@ -229,8 +264,8 @@ impl Prompter {
     }
 
     /// Takes the question back when nobody waits for its answer any more, so that others get their turn. `open` are the
-    /// inputs that the run waits for.
-    pub(super) fn withdraw(&mut self, open: impl FnOnce() -> Vec<WaitingInput>) -> bool {
+    /// inputs and questions that the run waits for.
+    pub(super) fn withdraw(&mut self, open: impl FnOnce() -> Vec<EffectId>) -> bool {
         let gone = self
             .pending
             .as_ref()
@@ -392,8 +427,35 @@ mod tests {
             prompt: String::new(),
             options: Vec::new(),
         };
-        assert!(!Question::Input(input.clone()).is_gone(std::slice::from_ref(&input)));
+        assert!(!Question::Input(input.clone()).is_gone(std::slice::from_ref(&input.effect)));
         assert!(Question::Input(input).is_gone(&[]));
+    }
+
+    #[test]
+    fn what_a_session_wants_to_know_is_answered_by_text_or_number() {
+        let question = SessionQuestion {
+            request: EffectId::from("e?1"),
+            session: EffectId::from("e"),
+            text: "Which bees?\n? a session wants `bash`".to_owned(),
+            options: vec!["wild".to_owned(), "2".to_owned(), "tame".to_owned()],
+        };
+        for (typed, answer) in [
+            ("1", "wild"),
+            ("2", "2"),
+            (" tame ", "tame"),
+            ("4", "4"),
+            ("0", "0"),
+            ("all of them", "all of them"),
+            (" ", ""),
+        ] {
+            assert_eq!(meant(&question, typed), answer, "{typed:?}");
+        }
+        let asked = Question::Session(question.clone());
+        assert_eq!(
+            asked.text(),
+            "? a session asks: Which bees?\n  | ? a session wants `bash`\n  | 1: wild\n  | 2: 2\n  | 3: tame\n  nothing: decide yourself\n> "
+        );
+        assert!(asked.is_gone(&[]) && !asked.is_gone(&[question.request]));
     }
 
     #[tokio::test]

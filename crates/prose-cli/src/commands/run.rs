@@ -17,7 +17,7 @@ use prose_runtime::{
 };
 use tokio::sync::Notify;
 
-use super::asking::{Asker, Prompter, Question, choices, next_question};
+use super::asking::{Asker, Prompter, Question, choices, meant, next_question, open_questions};
 use super::check::{configured, project, render_all};
 use super::destination::{Destination, Kept};
 use super::{Exit, colour, fail, out, plain, say};
@@ -516,7 +516,7 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
                 None => break,
             },
             _ = frame.tick() => {
-                prompter.withdraw(|| control.questions());
+                prompter.withdraw(|| open_questions(&control));
                 if asks && !prompter.waits() && let Some(question) = next_question(asker, &control) {
                     if let View::Tree(tree, screen) = &mut view {
                         let _ = screen.draw(tree);
@@ -543,6 +543,10 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
                     let _ = control.answer(&question.effect, prose_model::Value::text(text));
                 }
                 Some((Question::Permission(question), text)) => question.settle(&text),
+                Some((Question::Session(question), text)) => {
+                    let text = meant(&question, &text);
+                    let _ = control.answer(&question.request, prose_model::Value::text(text));
+                }
                 None => {
                     control.stop_asking();
                     asker.stop();

@@ -170,6 +170,20 @@ impl Lines {
             Event::PermissionFinished { answer, attended, .. } => {
                 format!("asks     {}", grant_word(*answer, *attended))
             }
+            Event::QuestionStarted { effect, text, .. } => {
+                let subject = self.subjects.get(effect.as_str()).cloned().unwrap_or_default();
+                format!("asks     a person: {} ({subject})", one_line(text, 200))
+            }
+            Event::QuestionFinished {
+                answered, attended, ..
+            } => {
+                let how = match (answered, attended) {
+                    (true, _) => "answered",
+                    (false, true) => "not answered",
+                    (false, false) => "not answered: there is nobody to ask",
+                };
+                format!("asks     {how}")
+            }
             Event::JudgeStarted { effect, text, .. } => {
                 self.subjects
                     .insert(effect.to_string(), format!("**{}**", one_line(text, 70)));

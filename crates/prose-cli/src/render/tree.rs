@@ -158,7 +158,15 @@ impl Tree {
                     item.note = format!("asks for {permission}: {}", one_line(detail, 60));
                 }
             }
-            Event::PermissionFinished { effect, .. } => {
+            Event::QuestionStarted { effect, text, .. } => {
+                if let Some(item) = self.item(effect.as_str())
+                    && item.state == State::Running
+                {
+                    item.state = State::Asking;
+                    item.note = format!("asks: {}", one_line(text, 60));
+                }
+            }
+            Event::PermissionFinished { effect, .. } | Event::QuestionFinished { effect, .. } => {
                 if let Some(item) = self.item(effect.as_str())
                     && item.state == State::Asking
                 {

@@ -108,12 +108,15 @@ pub(crate) struct RunSummary {
 pub(crate) struct Question {
     /// The effect; names the question in `prose.answer`.
     pub(crate) request_id: EffectId,
-    /// The input's name.
+    /// The input's name, or the label of the session that asks.
     pub(crate) name: String,
     /// What is asked.
     pub(crate) prompt: String,
     /// Choices offered; empty for free text.
     pub(crate) options: Vec<String>,
+    /// Whether a session asks, for itself alone: any answer will do.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) of_session: bool,
 }
 
 /// Why something about a run can't be done; the text is for the person.

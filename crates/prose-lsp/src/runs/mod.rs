@@ -349,6 +349,7 @@ impl Reporter {
         let mut last = LastSeen::default();
         // Inputs that may be answered without a person.
         let mut started = BTreeMap::new();
+        let mut labels = BTreeMap::new();
         while let Some(event) = events.recv().await {
             last.see(&event);
             match &event.event {
@@ -364,9 +365,29 @@ impl Reporter {
                         name: name.to_string(),
                         prompt: prompt.clone(),
                         options: options.clone(),
+                        of_session: false,
                     };
                     started.insert(effect.clone(), question);
                 }
+                Event::SessionStarted { effect, label, .. } => {
+                    labels.insert(effect.clone(), label.clone());
+                }
+                Event::SessionFinished { effect, .. } => {
+                    labels.remove(effect);
+                }
+                Event::QuestionStarted {
+                    effect,
+                    request,
+                    text,
+                    options,
+                } => self.ask(Question {
+                    request_id: request.clone(),
+                    name: labels.get(effect).cloned().unwrap_or_default(),
+                    prompt: text.clone(),
+                    options: options.clone(),
+                    of_session: true,
+                }),
+                Event::QuestionFinished { request, .. } => self.answered(request),
                 Event::InputNeeded { effect } => {
                     if let Some(question) = started.remove(effect) {
                         self.ask(question);
@@ -374,9 +395,7 @@ impl Reporter {
                 }
                 Event::InputFinished { effect, .. } => {
                     started.remove(effect);
-                    lock(&self.run.state)
-                        .questions
-                        .retain(|q| q.question.request_id != *effect);
+                    self.answered(effect);
                 }
                 Event::RunFinished { status, .. } => self.end(*status),
                 _ => {}
@@ -402,6 +421,13 @@ impl Reporter {
             how: report::status_word(status).to_owned(),
         };
         let _ = self.reports.send(ended).await;
+    }
+
+    /// Takes a question away that waits no more.
+    fn answered(&self, request: &EffectId) {
+        lock(&self.run.state)
+            .questions
+            .retain(|q| q.question.request_id != *request);
     }
 
     /// Notes the end, before the client can hear of it.
@@ -439,6 +465,7 @@ impl Reporter {
             name: question.name.clone(),
             prompt: question.prompt.clone(),
             options: question.options.clone(),
+            of_session: question.of_session,
         };
         let (run, outbox) = (Arc::clone(&self.run), self.outbox.clone());
         tokio::spawn(async move {
@@ -449,8 +476,13 @@ impl Reporter {
             let problem = match answer.await {
                 // Answered elsewhere.
                 None => return,
-                Some(Ok(answer)) if !answer.value.is_null() => {
-                    match run.answer(&question.request_id, answer.value) {
+                // A session whose question is put away decides by itself.
+                Some(Ok(answer)) if !answer.value.is_null() || question.of_session => {
+                    let value = match answer.value {
+                        Value::Null => Value::from(""),
+                        value => value,
+                    };
+                    match run.answer(&question.request_id, value) {
                         Ok(()) => return,
                         Err(error) => Some(error.0),
                     }
@@ -479,9 +511,13 @@ fn how_to_answer(run: &Run, question: &Question) -> String {
         options => format!(" ({})", options.join(", ")),
     };
     let argument = serde_json::json!({ "runId": run.id, "requestId": question.request_id, "value": "…" });
+    let who = match question.of_session {
+        true => format!("{}: the session `{}` asks", run.program, question.name),
+        false => format!("{} waits for the input `{}`", run.program, question.name),
+    };
     format!(
-        "{} waits for the input `{}`: {}{options}\nAnswer with the command `prose.answer` and the argument {argument}",
-        run.program, question.name, question.prompt
+        "{who}: {}{options}\nAnswer with the command `prose.answer` and the argument {argument}",
+        question.prompt
     )
 }
 

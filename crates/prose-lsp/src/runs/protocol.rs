@@ -44,13 +44,16 @@ pub(crate) struct InputParams {
     pub(crate) run_id: RunId,
     /// The question.
     pub(crate) request_id: EffectId,
-    /// The input's name.
+    /// The input's name, or the label of the session that asks.
     pub(crate) name: String,
     /// What is asked.
     pub(crate) prompt: String,
     /// Choices offered; absent for free text.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub(crate) options: Vec<String>,
+    /// Whether a session asks, for itself alone: any answer will do.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub(crate) of_session: bool,
 }
 
 /// Answer to `prose/input`; `null` leaves the run waiting.

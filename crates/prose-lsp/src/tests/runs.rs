@@ -534,6 +534,52 @@ async fn the_client_is_asked_for_inputs() {
 }
 
 #[tokio::test]
+async fn the_client_is_asked_what_a_session_wants_to_know() {
+    let (mut client, scripted) = session(json!({ "input": true }), false).await;
+    let run = run(&mut client).await;
+    scripted.emit(&run, session_started("e1", "writer"));
+    let asks = |request: &str| Event::QuestionStarted {
+        effect: "e1".into(),
+        request: request.into(),
+        text: "Which bees?".to_owned(),
+        options: vec!["wild".to_owned(), "tame".to_owned()],
+    };
+    scripted.emit(&run, asks("e1?1"));
+    let request = client.next("prose/input").await;
+    let name = request["params"]["name"].clone();
+    let params = json!({
+        "runId": run, "requestId": "e1?1", "name": name, "prompt": "Which bees?", "options": ["wild", "tame"],
+        "ofSession": true,
+    });
+    assert_eq!(request["params"], params);
+    client.reply(&request, json!({ "value": "solitary" })).await;
+    scripted.log(&run).answered.notified().await;
+    // Put away, it is for the session to decide.
+    scripted.emit(&run, asks("e1?2"));
+    let request = client.next("prose/input").await;
+    client.reply(&request, json!({ "value": null })).await;
+    scripted.log(&run).answered.notified().await;
+    assert_eq!(
+        *scripted.log(&run).answers.lock().unwrap(),
+        [("e1?1".into(), json!("solitary")), ("e1?2".into(), json!(""))]
+    );
+    // One whose session does not wait any more is closed.
+    scripted.emit(&run, asks("e1?3"));
+    let request = client.next("prose/input").await;
+    scripted.emit(
+        &run,
+        Event::QuestionFinished {
+            effect: "e1".into(),
+            request: "e1?3".into(),
+            answered: false,
+            attended: true,
+        },
+    );
+    let cancel = client.next("$/cancelRequest").await;
+    assert_eq!(cancel["params"]["id"], request["id"]);
+}
+
+#[tokio::test]
 async fn the_client_is_not_asked_what_the_backend_answers() {
     let (mut client, scripted) = session(json!({ "input": true }), false).await;
     let run = run(&mut client).await;

@@ -447,6 +447,8 @@ impl<'a> Builder<'a> {
             | Event::SessionTool { .. }
             | Event::PermissionStarted { .. }
             | Event::PermissionFinished { .. }
+            | Event::QuestionStarted { .. }
+            | Event::QuestionFinished { .. }
             | Event::SessionUsage { .. }
             | Event::InputNeeded { .. }
             | Event::Narration { .. }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod scripted;
+mod wondering;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +16,8 @@ use indexmap::IndexMap;
 use prose_agents::prompt::{STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT};
 use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, PermissionAnswer,
-    PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, failure,
+    PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, UserQuestion,
+    failure,
 };
 use prose_model::{Decision, EffectId, ErrorKind, Event, Failure, RunStatus, Usage, Value, Verdict};
 use prose_runtime::{

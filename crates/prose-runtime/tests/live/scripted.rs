@@ -112,6 +112,18 @@ impl SessionBackend for Scripted {
                     s.sink.ask_permission(question).await
                 )))
             }
+            "wonder" => {
+                let question = UserQuestion {
+                    text: "Which bees?".into(),
+                    options: vec!["wild".into(), "tame".into()],
+                };
+                let answer = tokio::select! {
+                    answer = s.sink.ask_user(question) => answer,
+                    () = s.cancel.cancelled() => return Err(failure(ErrorKind::Backend, "cancelled")),
+                };
+                self.see(format!("answer {answer:?}"));
+                Ok(SessionReply::text("heard"))
+            }
             "write" => {
                 let text = format!("# x\n\nkind: let\n\n---\n\nwritten by {task}\n");
                 std::fs::write(s.staging.join(STAGED_BINDING), text).unwrap();
