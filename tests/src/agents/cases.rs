@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::acp;
 use super::acp_program::acp_program;
 use super::handed::tools;
+use super::openclaw;
 use super::program::program;
 use super::{Agent, KEY, Stage};
 
@@ -25,7 +26,10 @@ type Try = fn(Agent) -> Result<(), String>;
 
 /// What is tried with an agent, by name.
 pub fn cases(agent: Agent) -> Vec<(String, Try)> {
-    let mut all: Vec<(&str, Try)> = vec![("plain", plain), ("tool", tool)];
+    let mut all: Vec<(&str, Try)> = match agent {
+        Agent::Openclaw => openclaw::CASES.to_vec(),
+        _ => vec![("plain", plain), ("tool", tool)],
+    };
     // Gemini CLI waits for seconds, OpenCode for as long as the service says.
     if matches!(
         agent,
@@ -188,6 +192,7 @@ fn write_call(agent: Agent, work: &Path) -> (&'static str, Value) {
         ),
         Agent::Gemini | Agent::GeminiAcp => ("write_file", json!({"file_path": file, "content": CONTENT})),
         Agent::Opencode | Agent::OpencodeAcp => ("write", json!({"filePath": file, "content": CONTENT})),
+        Agent::Openclaw => ("write", json!({"path": file, "content": CONTENT})),
     }
 }
 

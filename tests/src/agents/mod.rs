@@ -6,6 +6,7 @@ mod acp_program;
 mod cases;
 mod handed;
 pub mod local;
+mod openclaw;
 mod program;
 mod stage;
 
@@ -33,11 +34,13 @@ pub enum Agent {
     GeminiAcp,
     /// OpenCode, which speaks the protocol itself.
     OpencodeAcp,
+    /// A gateway of OpenClaw.
+    Openclaw,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Agent; 8] = [
+    pub const ALL: [Agent; 9] = [
         Agent::Claude,
         Agent::Codex,
         Agent::Gemini,
@@ -46,6 +49,7 @@ impl Agent {
         Agent::CodexAcp,
         Agent::GeminiAcp,
         Agent::OpencodeAcp,
+        Agent::Openclaw,
     ];
 
     /// Its name, as `cargo xtask agents --only` takes it.
@@ -59,6 +63,7 @@ impl Agent {
             Agent::CodexAcp => "codex-acp",
             Agent::GeminiAcp => "gemini-acp",
             Agent::OpencodeAcp => "opencode-acp",
+            Agent::Openclaw => "openclaw",
         }
     }
 
@@ -71,6 +76,7 @@ impl Agent {
             Agent::Opencode | Agent::OpencodeAcp => "PROSE_AGENT_OPENCODE",
             Agent::ClaudeAcp => "PROSE_AGENT_CLAUDE_ACP",
             Agent::CodexAcp => "PROSE_AGENT_CODEX_ACP",
+            Agent::Openclaw => "PROSE_AGENT_OPENCLAW",
         };
         std::env::var_os(variable).map(PathBuf::from)
     }
@@ -78,7 +84,7 @@ impl Agent {
     /// What makes the program speak the Agent Client Protocol; none for a command line.
     pub fn acp_arguments(self) -> Option<&'static [&'static str]> {
         match self {
-            Agent::Claude | Agent::Codex | Agent::Gemini | Agent::Opencode => None,
+            Agent::Claude | Agent::Codex | Agent::Gemini | Agent::Opencode | Agent::Openclaw => None,
             Agent::ClaudeAcp | Agent::CodexAcp => Some(&[]),
             // Without a model named, a small model is asked first which one to take.
             Agent::GeminiAcp => Some(&["--model", "gemini-2.5-flash", "--acp"]),

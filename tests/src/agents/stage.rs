@@ -26,7 +26,7 @@ pub struct Stage {
     pub mock: MockModel,
     /// The folder the agent works in.
     pub work: PathBuf,
-    home: PathBuf,
+    pub(super) home: PathBuf,
     folder: TempDir,
 }
 
@@ -105,10 +105,19 @@ impl Stage {
     ///
     /// If it can't be started or takes too long.
     pub fn run_prose(&self, arguments: &[&str]) -> Result<Ended, String> {
+        self.run_to_end(self.prose(arguments)?)
+    }
+
+    /// The command for `prose` in this stage.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be found.
+    pub(super) fn prose(&self, arguments: &[&str]) -> Result<Command, String> {
         let here = std::env::current_exe().map_err(|error| format!("can't find prose: {error}"))?;
         let mut command = Command::new(here.with_file_name("prose"));
         self.prepare(&mut command, arguments);
-        self.run_to_end(command)
+        Ok(command)
     }
 
     fn run_to_end(&self, mut command: Command) -> Result<Ended, String> {
@@ -136,7 +145,11 @@ impl Stage {
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let home = self.home.display().to_string();
         let url = self.mock.url();
-        let path = std::env::var("PROSE_NODE")
+        let node = match self.agent {
+            Agent::Openclaw => "PROSE_NEWER_NODE",
+            _ => "PROSE_NODE",
+        };
+        let path = std::env::var(node)
             .ok()
             .and_then(|node| Some(Path::new(&node).parent()?.display().to_string()))
             .map_or_else(String::new, |folder| format!("{folder}:"));
@@ -172,6 +185,15 @@ impl Stage {
                 ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()),
                 ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
             ],
+            Agent::Openclaw => [
+                "OPENCLAW_SKIP_CHANNELS",
+                "OPENCLAW_SKIP_CRON",
+                "OPENCLAW_DISABLE_BONJOUR",
+                "OPENCLAW_NO_RESPAWN",
+                "OPENCLAW_NO_AUTO_UPDATE",
+            ]
+            .map(|name| (name, "1".to_owned()))
+            .to_vec(),
         };
         all.push(("HOME", home));
         all.extend(more);
@@ -182,7 +204,8 @@ impl Stage {
     fn settings(&self) -> std::io::Result<()> {
         let url = self.mock.url();
         match self.agent {
-            Agent::Claude | Agent::ClaudeAcp => Ok(()),
+            // That of a gateway depends on its port.
+            Agent::Claude | Agent::ClaudeAcp | Agent::Openclaw => Ok(()),
             Agent::Codex | Agent::CodexAcp => {
                 let text = format!(
                     "model = \"mock\"\nmodel_provider = \"mock\"\ncheck_for_update_on_startup = false\n\
@@ -216,7 +239,7 @@ impl Stage {
         }
     }
 
-    fn write_json(&self, path: &str, value: &Value) -> std::io::Result<()> {
+    pub(super) fn write_json(&self, path: &str, value: &Value) -> std::io::Result<()> {
         self.write(path, &value.to_string())
     }
 

@@ -72,6 +72,7 @@ impl Talk<'_> {
                     self.said.push_str(text);
                     let whole = self.said.clone();
                     self.event("assistant", json!({"text": whole, "delta": text}));
+                    self.event("usage", json!({"outputTokens": whole.len()}));
                 }
                 Step::Tool { name, args, fails } => self.tool(name, args, *fails),
                 Step::Write { path, content } => {

@@ -14,6 +14,7 @@ pub struct GatewayScript {
     pub(super) runs: Vec<Run>,
     pub(super) tick: Duration,
     pub(super) forgets: bool,
+    pub(super) waits: bool,
 }
 
 impl GatewayScript {
@@ -26,6 +27,7 @@ impl GatewayScript {
             runs: Vec::new(),
             tick: Duration::from_secs(30),
             forgets: false,
+            waits: false,
         }
     }
 
@@ -54,6 +56,13 @@ impl GatewayScript {
     #[must_use]
     pub fn tick(mut self, tick: Duration) -> GatewayScript {
         self.tick = tick;
+        self
+    }
+
+    /// It keeps a question for who connects later, where nobody can be asked.
+    #[must_use]
+    pub fn waits(mut self) -> GatewayScript {
+        self.waits = true;
         self
     }
 

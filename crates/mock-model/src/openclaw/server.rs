@@ -1,6 +1,6 @@
 //! The gateway: connections, methods, and what it keeps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +11,7 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::run::{self, Ended, Order, now};
@@ -167,6 +168,8 @@ struct State {
     matched: BTreeMap<usize, usize>,
     approvals: BTreeMap<String, (Value, oneshot::Sender<String>)>,
     approvals_made: usize,
+    /// The connections whose clients have said that they can be asked.
+    askable: BTreeSet<usize>,
     clients: BTreeMap<usize, mpsc::UnboundedSender<Out>>,
 }
 
@@ -233,6 +236,13 @@ impl Shared {
         let id = format!("approval-{}", state.approvals_made);
         let entry =
             json!({"id": id, "request": request, "createdAtMs": now(), "expiresAtMs": now() + 60_000});
+        // As a real one does, it asks only who can be asked, and nobody else later on.
+        let listens = state.clients.keys().any(|client| state.askable.contains(client));
+        if !listens && !self.script.waits {
+            drop(state);
+            let _ = decide.send("deny".to_owned());
+            return id;
+        }
         state.approvals.insert(id.clone(), (entry.clone(), decide));
         drop(state);
         self.broadcast(event, &entry);
@@ -320,6 +330,18 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> Result<(), Broken
         state.connections += 1;
         state.connections
     };
+    let talked = talk(&mut socket, &shared, number).await;
+    shared.state().clients.remove(&number);
+    shared.change();
+    talked
+}
+
+/// Talks with a client until one side is gone.
+async fn talk(
+    socket: &mut WebSocketStream<TcpStream>,
+    shared: &Arc<Shared>,
+    number: usize,
+) -> Result<(), Broken> {
     let challenge =
         json!({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n", "ts": now()}});
     socket.send(Message::text(challenge.to_string())).await?;
@@ -344,10 +366,10 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> Result<(), Broken
                 };
                 let Ok(frame) = serde_json::from_str::<Value>(&text) else { break };
                 if is_in {
-                    handle(&shared, number, &send, &frame);
+                    handle(shared, number, &send, &frame);
                     continue;
                 }
-                let (answer, lets_in) = hello(&shared, number, &frame);
+                let (answer, lets_in) = hello(shared, number, &frame);
                 if lets_in {
                     shared.state().clients.insert(number, send.clone());
                     is_in = true;
@@ -360,8 +382,6 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> Result<(), Broken
             }
         }
     }
-    shared.state().clients.remove(&number);
-    shared.change();
     Ok(())
 }
 
@@ -407,6 +427,10 @@ fn hello(shared: &Shared, connection: usize, frame: &Value) -> (Value, bool) {
     if !is_right {
         let details = json!({"code": "AUTH_TOKEN_MISMATCH"});
         return no("INVALID_REQUEST", "unauthorized: gateway token mismatch", details);
+    }
+    let caps = params["caps"].as_array();
+    if caps.is_some_and(|caps| caps.iter().any(|cap| cap == "approvals")) {
+        state.askable.insert(connection);
     }
     let tick = u64::try_from(shared.script.tick.as_millis()).unwrap_or(u64::MAX);
     let payload = json!({
@@ -534,7 +558,7 @@ fn agent(shared: &Arc<Shared>, connection: usize, id: &str, params: &Value) -> R
     }
     let steps = steps.unwrap_or_else(|| vec![Step::Fail("no run fits the message".to_owned())]);
     let messages = state.sessions.entry(session.clone()).or_default();
-    messages.push(json!({"role": "user", "content": [{"type": "text", "text": message}]}));
+    messages.push(json!({"role": "user", "content": message}));
     let (abort, aborted) = watch::channel(false);
     let kept = Kept {
         session: session.clone(),

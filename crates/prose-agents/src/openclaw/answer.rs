@@ -18,6 +18,14 @@ pub(super) struct Turn {
     pub(super) refused: Vec<String>,
 }
 
+impl Turn {
+    /// What a person should know though it ended well.
+    pub(super) fn warning(&self) -> Option<String> {
+        let (failures, calls) = (self.failures, self.calls);
+        (failures > 0).then(|| format!("{failures} of {calls} tool calls of the session failed"))
+    }
+}
+
 /// Reads the payload of the last answer.
 pub(super) fn turn(payload: &Json, redactor: &Redactor) -> Result<Turn, Failure> {
     let result = &payload["result"];
@@ -81,6 +89,32 @@ pub(super) fn turn(payload: &Json, redactor: &Redactor) -> Result<Turn, Failure>
     })
 }
 
+/// Reads what the command line answers.
+pub(super) fn envelope(envelope: &Json, redactor: &Redactor) -> Result<Turn, Failure> {
+    let usage = usage(envelope);
+    let tools = &envelope["toolSummary"];
+    match envelope["status"].as_str().unwrap_or_default() {
+        "ok" => Ok(Turn {
+            text: envelope["final"].as_str().unwrap_or_default().to_owned(),
+            usage,
+            calls: tools["calls"].as_u64().unwrap_or_default(),
+            failures: tools["failures"].as_u64().unwrap_or_default(),
+            refused: Vec::new(),
+        }),
+        status => {
+            let kind = match status {
+                "timeout" => ErrorKind::Timeout,
+                _ => ErrorKind::Backend,
+            };
+            let said = envelope["error"]["message"].as_str().unwrap_or_default();
+            Err(Failure {
+                usage,
+                ..failure(kind, failed_with(said, redactor))
+            })
+        }
+    }
+}
+
 fn error_of(meta: &Json) -> Option<&str> {
     let error = &meta["error"];
     error["message"].as_str().or_else(|| error.as_str())
@@ -90,12 +124,22 @@ fn error_of(meta: &Json) -> Option<&str> {
 pub(super) fn failed_with(said: &str, redactor: &Redactor) -> String {
     let said = redactor.one_line(said);
     match said.is_empty() {
-        true => "the agent failed, and the gateway does not say why: its log does".to_owned(),
+        true => "the agent failed, and OpenClaw does not say why: its log does".to_owned(),
         false => format!("the agent failed: {said}"),
     }
 }
 
-/// Tokens and money, of `agentMeta` or of a message.
+/// What was used until now, of which the gateway tells only the tokens that were written.
+pub(super) fn so_far(data: &Json) -> Usage {
+    let count = |name: &str| data[name].as_u64().unwrap_or_default();
+    Usage {
+        input_tokens: count("inputTokens"),
+        output_tokens: count("outputTokens"),
+        cost_usd: None,
+    }
+}
+
+/// Tokens and money, of `agentMeta`, of a message, or of what the command line answers.
 fn usage(meta: &Json) -> Usage {
     let counts = &meta["usage"];
     let count = |name: &str| counts[name].as_u64().unwrap_or_default();
@@ -127,10 +171,11 @@ pub(super) enum Past {
 /// Reads the answer to `chat.history`.
 pub(super) fn past(history: &Json, redactor: &Redactor) -> Past {
     let messages: Vec<&Json> = history["messages"].as_array().into_iter().flatten().collect();
-    if messages.is_empty() {
+    let active = history["sessionInfo"]["hasActiveRun"].as_bool();
+    // What has only just begun has written nothing yet.
+    if messages.is_empty() && active != Some(true) {
         return Past::Nothing;
     }
-    let active = history["sessionInfo"]["hasActiveRun"].as_bool();
     let of_model = |message: &&&Json| message["role"] == "assistant";
     let mut used = Usage::default();
     for message in messages.iter().filter(of_model) {

@@ -2,9 +2,11 @@
 //!
 //! The gateway is spoken to over its WebSocket. A session's run goes on when the connection breaks or this process ends, and
 //! its answer is picked up later: both ask for it by the same id. What needs an approval is answered by the session's
-//! [`Policy`]; what the gateway lets its agents do unasked is watched.
+//! [`Policy`]; what the gateway lets its agents do unasked is watched. Where no gateway is, a session is one turn of OpenClaw's
+//! command line.
 
 mod answer;
+mod exec;
 mod permit;
 mod socket;
 mod turn;
@@ -19,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::acp::{DEFAULT_MODEL, JUDGE_MODEL, JUDGE_TIME};
 use crate::api::{keeps_secrets, unsafe_address};
-use crate::detect::{KeyNeed, Needs, meanings};
+use crate::detect::{KeyNeed, Needs, ProgramNeed, meanings};
 use crate::judging::{Answer, Asker, ModelJudge, Question};
 use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
@@ -27,6 +29,7 @@ use crate::{
     Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
     Redactor, Secret, SessionBackend, SessionReply, SessionSpawn, failure,
 };
+use exec::Cli;
 use permit::Mode;
 use socket::Address;
 use turn::{Job, Stop, Wanted};
@@ -65,11 +68,17 @@ impl BackendFactory for OpenClawFactory {
     }
 
     fn needs(&self, context: BackendContext<'_>) -> Needs {
-        let spec = context.spec;
+        let (spec, variables) = (context.spec, context.variables);
+        let cli = Cli::find(spec, variables).filter(|_| spec.base_url.is_none());
         Needs {
+            // It is looked at where it can take the gateway's place.
+            program: cli.as_ref().map(|cli| ProgramNeed {
+                command: cli.program().to_owned(),
+                version: Some(vec!["--version".to_owned()]),
+            }),
             key: Some(KeyNeed {
                 variable: token_name(spec).to_owned(),
-                required: needs_token(spec),
+                required: needs_token(spec) && cli.is_none(),
             }),
             base_url: Some(spec.base_url.as_deref().unwrap_or(URL).to_owned()),
             models: meanings(spec, |_| None),
@@ -94,7 +103,12 @@ impl BackendFactory for OpenClawFactory {
             true => variables.get(name),
             false => None,
         };
-        if token.is_none() && needs_token(spec) {
+        // Of a gateway elsewhere it is no substitute.
+        let cli = match spec.base_url {
+            None => Cli::find(spec, variables),
+            Some(_) => None,
+        };
+        if token.is_none() && needs_token(spec) && cli.is_none() {
             return Err(unusable(format!("there is no token in {name}")));
         }
         // What is asked about is the way, and not what goes over it.
@@ -111,6 +125,7 @@ impl BackendFactory for OpenClawFactory {
                 time: spec.waits.connect.unwrap_or(CONNECT_TIME),
                 redactor,
             },
+            cli,
         });
         Ok(Backend {
             name: spec.name.clone(),
@@ -151,6 +166,8 @@ fn socket_url(url: &str) -> Option<String> {
 pub struct OpenClaw {
     spec: BackendSpec,
     address: Address,
+    /// What a session can be run by where no gateway is.
+    cli: Option<Cli>,
 }
 
 impl OpenClaw {
@@ -173,17 +190,18 @@ impl OpenClaw {
     fn job(&self, session: &SessionSpawn) -> Job {
         let policy = Policy::for_session(session);
         let model = session.request.model.as_deref();
+        let mode = Mode::of(&session.request.permissions);
         let limit = session.timeout.map_or(LONGEST, |limit| limit.as_secs() + 1);
         Job {
             session: None,
             run: run_id(session),
             dir: session.work_dir.clone(),
-            system: session.prompt.system.trim_end().to_owned(),
+            system: system_text(&session.prompt.system, mode),
             message: told(&session.prompt.user),
             model: model
                 .map(|name| self.model(name))
                 .or_else(|| self.model_for(DEFAULT_MODEL)),
-            mode: Mode::of(&session.request.permissions),
+            mode,
             seconds: limit,
             bare: false,
             sink: Some(session.sink.clone()),
@@ -222,6 +240,21 @@ fn run_id(session: &SessionSpawn) -> String {
     format!("prose-{hex}")
 }
 
+/// The system text. One who can't write can't leave a file behind, as the message asks for.
+fn system_text(system: &str, mode: Mode) -> String {
+    let mut text = system.trim_end().to_owned();
+    if mode == Mode::ReadOnly {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(
+            "You have no tool that writes. Where you are asked to write your output to a file, give it whole as your last message \
+             instead, and nothing else.",
+        );
+    }
+    text
+}
+
 /// The message. What begins so is a command of OpenClaw to its own users.
 fn told(user: &str) -> String {
     match user.trim_start().starts_with(['/', '!']) {
@@ -246,12 +279,8 @@ impl SessionBackend for OpenClaw {
     }
 
     async fn spawn(&self, session: SessionSpawn) -> Result<SessionReply, Failure> {
-        let job = self.job(&session);
-        match turn::run(&self.address, &job, &session.cancel).await {
-            Ok(turn) => self.reply(&session, turn),
-            Err(Stop::Failed(failure)) => Err(self.hidden(failure)),
-            Err(Stop::Nobody(why)) => Err(self.nobody(&why)),
-        }
+        let turn = self.turn(&self.job(&session), &session.cancel).await?;
+        self.reply(&session, turn)
     }
 
     async fn reattach(
@@ -275,6 +304,33 @@ impl SessionBackend for OpenClaw {
 }
 
 impl OpenClaw {
+    /// By the gateway; where there is none, by the command line.
+    async fn turn(&self, job: &Job, cancel: &CancelToken) -> Result<answer::Turn, Failure> {
+        let nobody = match turn::run(&self.address, job, cancel).await {
+            Ok(turn) => return Ok(turn),
+            Err(Stop::Failed(failure)) => return Err(self.hidden(failure)),
+            Err(Stop::Nobody(why)) => why,
+        };
+        let Some(cli) = &self.cli else {
+            return Err(self.nobody(&nobody));
+        };
+        let notice = |message: String| {
+            if let Some(sink) = &job.sink {
+                sink.notice(message);
+            }
+        };
+        notice(format!(
+            "no gateway of OpenClaw is there ({nobody}); the session runs by its command line, where nobody can be asked: without \
+             commands, and without the web"
+        ));
+        let turn = cli.run(job, &self.address.redactor, cancel).await;
+        let turn = turn.map_err(|failure| self.hidden(failure))?;
+        if let Some(warning) = turn.warning() {
+            notice(warning);
+        }
+        Ok(turn)
+    }
+
     fn nobody(&self, why: &str) -> Failure {
         self.hidden(failure(
             ErrorKind::Backend,
@@ -311,20 +367,17 @@ impl Asker for OpenClawJudge {
             sink: None,
             gate: None,
         };
-        let turn = turn::run(&openclaw.address, &job, cancel);
+        let turn = openclaw.turn(&job, cancel);
         let turn = tokio::time::timeout(JUDGE_TIME, turn).await.map_err(|_| {
             let minutes = JUDGE_TIME.as_secs() / 60;
             let message = format!("the judge has not answered for {minutes} minutes");
             failure(ErrorKind::Timeout, message)
         })?;
-        match turn {
-            Ok(turn) => Ok(Answer {
-                text: turn.text,
-                usage: turn.usage,
-            }),
-            Err(Stop::Failed(failure)) => Err(openclaw.hidden(failure)),
-            Err(Stop::Nobody(why)) => Err(openclaw.nobody(&why)),
-        }
+        let turn = turn?;
+        Ok(Answer {
+            text: turn.text,
+            usage: turn.usage,
+        })
     }
 }
 

@@ -262,7 +262,8 @@ async fn greet(address: &Address) -> Result<Hello, Greeting> {
         },
         "role": "operator",
         "scopes": SCOPES,
-        "caps": ["tool-events"],
+        // Without the second one the gateway asks nobody, and refuses what would have to be asked.
+        "caps": ["tool-events", "approvals"],
         "auth": auth,
     });
     socket

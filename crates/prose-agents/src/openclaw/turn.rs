@@ -122,7 +122,7 @@ pub(super) async fn take_up(
     }
 }
 
-fn stopped() -> Failure {
+pub(super) fn stopped() -> Failure {
     failure(ErrorKind::Backend, "the session was stopped")
 }
 
@@ -180,7 +180,7 @@ struct Talk<'a> {
     session: String,
     /// Decisions under way.
     deciding: FuturesUnordered<BoxFuture<'a, Decided>>,
-    /// Questions that were seen.
+    /// Questions that are being decided.
     asked: BTreeSet<String>,
     calls: HashMap<String, Call>,
     /// Whether the agent has begun: it may have to wait for others first.
@@ -247,11 +247,8 @@ impl<'a> Talk<'a> {
                 self.link.set_farewell(None);
                 turn.refused = std::mem::take(&mut self.refused);
                 self.tell(SessionUpdate::Usage(turn.usage));
-                if turn.failures > 0 {
-                    self.notice(format!(
-                        "{} of {} tool calls of the session failed",
-                        turn.failures, turn.calls
-                    ));
+                if let Some(warning) = turn.warning() {
+                    self.notice(warning);
                 }
             }
             Err(_) => self.abort().await,
@@ -326,6 +323,8 @@ impl<'a> Talk<'a> {
             "key": self.session,
             "agentId": self.agent,
             "permissionMode": job.mode.word(),
+            // The gateway's own assistant is not told of it, who would look into it.
+            "visibility": "draft",
             "cwd": job.dir,
         });
         if let Some(model) = &model {
@@ -569,7 +568,7 @@ impl<'a> Talk<'a> {
                 Ok((link, events)) => {
                     self.link = link;
                     self.events = events;
-                    self.asked.clear();
+                    // What is being asked stays asked; of tools nothing is known any more.
                     self.calls.clear();
                     self.arm();
                     return Ok(());
@@ -610,6 +609,7 @@ impl<'a> Talk<'a> {
                         }
                     }
                     "tool" => self.tool(&data),
+                    "usage" => self.tell(SessionUpdate::Usage(answer::so_far(&data))),
                     _ => {}
                 }
             }
@@ -708,6 +708,7 @@ impl<'a> Talk<'a> {
                 what,
                 permitted,
             } => {
+                self.asked.remove(&id);
                 let decision = if permitted.is_ok() { "allow-once" } else { "deny" };
                 if let Err(why) = permitted {
                     tracing::debug!(what, why, "refused");
