@@ -23,11 +23,10 @@ const GRACE: Duration = Duration::from_secs(4);
 /// Most bytes that are read of its answer.
 const ANSWER: u64 = 32 * 1024 * 1024;
 
-/// What OpenClaw itself reads: where its things are, and the keys of its models.
-const OWN_VARIABLES: &[&str] = &[
-    "OPENCLAW_HOME",
-    "OPENCLAW_CONFIG_PATH",
-    "OPENCLAW_STATE_DIR",
+/// Where OpenClaw's own things are. A project's file must not lead it to others, which may send the keys elsewhere.
+const PLACES: &[&str] = &["OPENCLAW_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR"];
+/// The keys of its models.
+const KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_OAUTH_TOKEN",
     "OPENAI_API_KEY",
@@ -82,11 +81,14 @@ impl Cli {
         let command = PathBuf::from(spec.command.as_deref().unwrap_or(PROGRAM));
         let program = find_program(&command, variables.get("PATH"))?;
         let mut environment = Environment::basic(variables);
-        environment.take(variables, OWN_VARIABLES);
+        environment.take(variables, KEYS);
+        for name in PLACES.iter().filter(|name| !variables.is_of_project(name)) {
+            environment.take(variables, &[name]);
+        }
         for (name, value) in FIXED_VARIABLES {
             environment.set(name, value);
         }
-        let place = |name: &str, file: &str| variables.get(name).map(|folder| Path::new(folder).join(file));
+        let place = |name: &str, file: &str| environment.get(name).map(|folder| Path::new(folder).join(file));
         let config = place("OPENCLAW_CONFIG_PATH", "")
             .map(|path| path.components().collect())
             .or_else(|| place("OPENCLAW_STATE_DIR", "openclaw.json"))

@@ -75,6 +75,7 @@ impl BackendFactory for OpenClawFactory {
             program: cli.as_ref().map(|cli| ProgramNeed {
                 command: cli.program().to_owned(),
                 version: Some(vec!["--version".to_owned()]),
+                oldest: None,
             }),
             key: Some(KeyNeed {
                 variable: token_name(spec).to_owned(),
