@@ -20,6 +20,9 @@ pub(super) fn extract_block(ctx: &Context<'_>, selected: &Selected, out: &mut Ve
         if used_outside(ctx, definition, region)? {
             results.push(definition);
         }
+        if survives(ctx, selected, definition) {
+            return None;
+        }
     }
     let result = match results.as_slice() {
         [] => None,
@@ -197,6 +200,36 @@ fn used_outside(ctx: &Context<'_>, definition: &Definition, region: TextRange) -
     Some(!outside.is_empty())
 }
 
+/// Whether a round of a loop may see what an earlier one has left in a variable, which a block of its own would have lost: a
+/// nested statement declares it, and one outside that uses it.
+fn survives(ctx: &Context<'_>, selected: &Selected, definition: &Definition) -> bool {
+    let looped = selected.body.iter().flat_map(SyntaxNode::ancestors).any(|it| {
+        matches!(
+            it.kind(),
+            SyntaxKind::LOOP_EXPR | SyntaxKind::FOR_EXPR | SyntaxKind::REPEAT_EXPR | SyntaxKind::PIPE_OP
+        )
+    });
+    let declaring = selected
+        .stmts
+        .iter()
+        .find(|it| it.1.contains_range(definition.range));
+    let Some((stmt, range)) = declaring.filter(|_| looped) else {
+        return false;
+    };
+    let start = range.start() - stmt.syntax().text_range().start();
+    let nested = stmt
+        .syntax()
+        .descendants()
+        .filter(|it| it.kind() == SyntaxKind::BODY)
+        .map(|it| it.text_range() + start)
+        .filter(|it| it.contains_range(definition.range))
+        .last();
+    nested.is_some_and(|body| {
+        let references = prose_hir::references(ctx.db, definition);
+        references.iter().any(|it| !body.contains_range(it.range))
+    })
+}
+
 /// The word that binds what the statements give, when one of them declares it in so many words.
 fn binding(result: &Definition, selected: &Selected) -> Option<&'static str> {
     let at = selected
@@ -339,6 +372,7 @@ mod tests {
             "parallel:\n  $0a = session \"x\"$0\n  session \"y\"\n",
             "if **a**: $0session \"x\"$0\n",
             "block f(n):\n  $0do f(n - 1)$0\ndo f(2)\n",
+            "repeat 2:\n  $0if **x**:\n    let v = 1\n  session \"{v}\"$0\n",
             "let a = 1\nblock f:\n  a = 2\n$0do f\nsession \"{a}\"$0\n",
         ] {
             refused(TITLE, program);

@@ -112,11 +112,8 @@ fn call(ctx: &Context<'_>, place: &Place) -> Option<Call> {
         return None;
     }
     let siblings = around.children().filter_map(ast::Stmt::cast);
-    let last = match around.kind() {
-        SyntaxKind::BODY => siblings.last()?.syntax() == &stmt,
-        // Of the top level not all is in this tree; it may be the last.
-        _ => siblings.last()?.syntax() == &stmt,
-    };
+    // Of the top level not all is in this tree, and what is taken for the last one needn't be it.
+    let last = siblings.last()?.syntax() == &stmt;
     let range = place.piece.up(stmt.text_range());
     Some(Call {
         indent: own_line(ctx, range)?,

@@ -45,6 +45,16 @@ pub(super) fn parallelize(ctx: &Context<'_>, selected: &Selected, out: &mut Vec<
             if agent.property("persist").is_some() {
                 return None;
             }
+            // Its texts are evaluated where the session starts.
+            if found.file == ctx.file
+                && bound.iter().any(|it| {
+                    ctx.names(found.full_range)
+                        .iter()
+                        .any(|used| used.name.as_str() == it)
+                })
+            {
+                return None;
+            }
         }
         let earlier = TextRange::new(selected.range().start(), start);
         let uses = |it: prose_hir::NameUse| {
@@ -147,6 +157,7 @@ mod tests {
             "$0let a = 1\nlet b = session \"b\"$0\n",
             "$0let a = session \"a\"$0\n",
             "parallel:\n  $0a = session \"a\"\n  session \"b\"$0\n",
+            "agent q:\n  prompt: \"{a}\"\n$0let a = session \"a\"\nsession: q\n  prompt: \"b\"$0\n",
             "agent p:\n  prompt: \"p\"\n  persist: true\n$0session: p\n  prompt: \"a\"\nsession: p\n  prompt: \"b\"$0\n",
         ] {
             refused(TITLE, &format!("{lines}{rest}"));

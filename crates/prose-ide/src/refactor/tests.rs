@@ -5,7 +5,7 @@ use prose_syntax::SyntaxKind;
 
 use crate::fixture::{Setup, setup};
 use crate::rename::applied;
-use crate::{CodeActionKind, Severity};
+use crate::{CodeActionKind, FileRange, RefactorKind, Severity, TextRange};
 
 /// What a refactoring claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,4 +135,159 @@ fn lowered(setup: &Setup) -> String {
         rest = rest[at..].split_once('}').unwrap().1;
     }
     out + rest
+}
+
+/// Holds every construct, and what the refactorings have to look at.
+const PROGRAM: &str = r#"# Notes
+use "lib.prose" as lib
+input topic: "What? {x}"
+
+# The writer
+agent a:
+  model: opus
+  prompt: """
+    be {topic}
+  """
+agent p:
+  persist: true
+  prompt: "p" # why
+
+# Works
+block f(x, y): # head
+  let z = session "do {x} and {y}"
+    context: { x, y }
+  output z # out
+block g(n):
+  # in g
+  session "g {n} {topic}"
+  if n > 0:
+    do f(n, "n")
+let r = session: a
+  prompt: "say {topic}"
+let s = session """
+  over {topic}
+    lines
+""" # s
+  # cheap
+  model: haiku
+  skills: ["one"]
+session "t"
+  prompt: |
+    raw {r}
+      text
+parallel:
+  p1 = session "1"
+  p2 = session "2"
+let items = [r, "ü€𝄞"] | map:
+  session "x {item}"
+for it, i in items:
+  # each
+  do f(it, i + 1)
+  let w = session "w {it}"
+  session "v {w}"
+loop until **done {r}** as n:
+  try:
+    do g(n)
+    throw "no"
+  catch as err:
+    session "fix {err.message}"
+    throw
+  finally:
+    do g(1)
+choice **which {topic}**:
+  option "one":
+    r = session "a" -> session "b"
+  # two
+  option "two":
+    session "c"
+if ***
+  long
+*** and r == "x":
+  let v = lib()
+  session "{v}"
+elif **b**:
+  repeat 3 as j:
+    session "{j}"
+    break
+else:
+  session "{s}{p1}{p2}"
+# end
+do g(2)
+output out = r
+"#;
+
+/// Every refactoring at every place and selection of lines.
+#[test]
+fn whatever_is_offered_holds() {
+    let text = format!(
+        "#- /main.prose\n{PROGRAM}#- /lib.prose\ninput topic: \"t\"\noutput k = session \"{{topic}}\"\n"
+    );
+    let titles = hold(&text);
+    let kinds = [
+        "Extract to block",
+        "Extract to agent",
+        "Inline block",
+        "Run these",
+        "Add ",
+        "Write ",
+    ];
+    for kind in kinds {
+        assert!(titles.iter().any(|it| it.starts_with(kind)), "no {kind}");
+    }
+}
+
+/// Makes everything that is offered in the main file and checks what comes of it; gives the titles.
+fn hold(files: &str) -> Vec<String> {
+    let before = setup(files);
+    let file = before.main();
+    let text = before.text(file).to_owned();
+    let mut places = Vec::new();
+    let tree = prose_syntax::parse(&text).syntax();
+    let tokens = tree.descendants_with_tokens().filter_map(|it| it.into_token());
+    for token in tokens.filter(|it| !it.kind().is_trivia()) {
+        places.push(TextRange::empty(token.text_range().start()));
+    }
+    let mut starts = vec![0];
+    starts.extend(text.match_indices('\n').map(|it| it.0 + 1));
+    for (at, from) in starts.iter().enumerate() {
+        for to in starts.iter().skip(at + 1).take(12) {
+            places.push(TextRange::new((*from as u32).into(), (*to as u32).into()));
+        }
+    }
+    let (old_errors, old_comments, old_said) = (errors(&before), comments(&text), said(&text));
+    let mut titles: Vec<String> = Vec::new();
+    let mut done: Vec<String> = Vec::new();
+    for range in places {
+        for action in before.analysis.code_actions(FileRange { file, range }).unwrap() {
+            let CodeActionKind::Refactor { edits, kind, .. } = action.kind else {
+                continue;
+            };
+            let new = applied(&text, &edits);
+            if done.contains(&new) {
+                continue;
+            }
+            let title = action.title;
+            let after = setup(&files.replacen(&text, &new, 1));
+            assert!(errors(&after) <= old_errors, "{title}\n{new}");
+            let (new_comments, new_said) = (comments(&new), said(&new));
+            if kind == RefactorKind::Inline {
+                assert!(
+                    old_comments.iter().all(|it| new_comments.contains(it)),
+                    "{title}\n{new}"
+                );
+                assert!(old_said.iter().all(|it| new_said.contains(it)), "{title}\n{new}");
+            } else {
+                assert_eq!(old_comments, new_comments, "{title}\n{new}");
+                if !title.starts_with("Add the") {
+                    assert_eq!(old_said, new_said, "{title}\n{new}");
+                }
+            }
+            if title.starts_with("Write ") && old_errors == 0 {
+                assert_eq!(lowered(&before), lowered(&after), "{title}\n{new}");
+            }
+            titles.push(title);
+            done.push(new);
+        }
+    }
+    titles
 }

@@ -242,6 +242,39 @@ async fn run_as_lens_and_as_action() {
 }
 
 #[tokio::test]
+async fn refactorings_by_their_kind() {
+    let literals = json!({ "textDocument": { "codeAction": { "codeActionLiteralSupport": {
+        "codeActionKind": { "valueSet": ["refactor"] } } } } });
+    let at = behind("do rev", 0);
+    let ask = |only: Value| {
+        let range = json!({ "start": at, "end": at });
+        json!({ "textDocument": { "uri": A }, "range": range, "context": { "diagnostics": [], "only": only } })
+    };
+    let params = json!({ "capabilities": literals.clone() });
+    let answer = TestClient::raw().request("initialize", params).await.unwrap();
+    let kinds = &answer["capabilities"]["codeActionProvider"]["codeActionKinds"];
+    for kind in ["refactor.extract", "refactor.inline", "refactor.rewrite"] {
+        assert!(kinds.as_array().unwrap().contains(&json!(kind)), "{kinds}");
+    }
+    let mut rich = client(literals).await;
+    let found = rich
+        .request("textDocument/codeAction", ask(json!(["refactor"])))
+        .await
+        .unwrap();
+    assert_eq!(found[0]["title"], "Inline block `review`");
+    assert_eq!(found[0]["kind"], "refactor.inline");
+    assert_eq!(found[0]["edit"]["changes"][A].as_array().unwrap().len(), 2);
+    assert_eq!(found[1], Value::Null);
+    for (client, only) in [
+        (&mut rich, json!(["refactor.extract"])),
+        (&mut client(json!({})).await, json!(["refactor"])),
+    ] {
+        let found = client.request("textDocument/codeAction", ask(only)).await;
+        assert_eq!(found, Ok(json!([])));
+    }
+}
+
+#[tokio::test]
 async fn a_quick_fix_names_its_diagnostic_and_edits() {
     let literals = json!({ "textDocument": { "codeAction": { "codeActionLiteralSupport": {
         "codeActionKind": { "valueSet": ["quickfix"] } } } } });
