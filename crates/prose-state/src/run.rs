@@ -329,10 +329,6 @@ impl Run {
             }
         }
         self.restore(&rest)?;
-        remove_temporaries(self.dir.path());
-        for folder in FOLDERS.iter().filter(|name| **name != "staging") {
-            remove_temporaries_below(&self.dir.path().join(folder));
-        }
         let journal = Journal::go_on(&path, &rest.end, rest.clock)?;
         let lease = self.lease + 1;
         journal.append_durable(RecordBody::Lease {
@@ -363,6 +359,14 @@ impl Run {
         restore_program(&self.dir, &self.bundle)?;
         for folder in FOLDERS {
             create_dir(&self.dir.path().join(folder))?;
+        }
+        // Only who has the run may: to others they may be files that are being written. A run that is over can have some, too,
+        // since its files are written once more behind the last record.
+        if self.lock.is_some() {
+            remove_temporaries(self.dir.path());
+            for folder in FOLDERS.iter().filter(|name| **name != "staging") {
+                remove_temporaries_below(&self.dir.path().join(folder));
+            }
         }
         Ok(())
     }
