@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use prose_model::{
-    Ask, Decision, DecodeTarget, EffectId, Failure, InputRequest, Issued, JudgeRequest, StmtId, Value,
+    Ask, Decision, DecodeTarget, EffectId, Failure, InputRequest, Issued, JudgeRequest, StmtId, Usage, Value,
     Verdict,
 };
 
-use crate::{CancelToken, Content};
+use crate::{CancelToken, Content, SpendLimit};
 
 /// Answers what a program leaves to judgement. Stateless: what it is asked holds all it may use.
 #[async_trait]
@@ -22,7 +22,26 @@ pub trait Judge: Send + Sync {
     async fn decide(&self, input: JudgeInput) -> Result<Verdict, Failure>;
 
     /// Reads content that the deterministic decoder could not read as what it is wanted as.
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure>;
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure>;
+}
+
+/// What content was read as.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reading {
+    /// The value.
+    pub value: Value,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// For what costs nothing.
+impl From<Value> for Reading {
+    fn from(value: Value) -> Reading {
+        Reading {
+            value,
+            usage: Usage::default(),
+        }
+    }
 }
 
 /// A question for the judge.
@@ -40,6 +59,8 @@ pub struct JudgeInput {
     pub attempt: u32,
     /// Reads the visible names' values.
     pub content: Arc<dyn Content>,
+    /// What is left of the run's budget, as for a session.
+    pub budget: SpendLimit,
     /// Cancelled when the answer is no longer wanted.
     pub cancel: CancelToken,
 }
@@ -53,6 +74,8 @@ pub struct DecodeInput {
     pub text: String,
     /// What it is wanted as.
     pub target: DecodeTarget,
+    /// What is left of the run's budget, as for a session.
+    pub budget: SpendLimit,
     /// Cancelled when the answer is no longer wanted.
     pub cancel: CancelToken,
 }

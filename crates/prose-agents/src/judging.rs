@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::content::{failure, one_line, plain_text};
 use crate::mock::plain_value;
-use crate::{CancelToken, DecodeInput, Judge, JudgeInput};
+use crate::{CancelToken, DecodeInput, Judge, JudgeInput, Reading, SpendLimit};
 use shown::{Shown, cut, values};
 
 /// How many sessions' summaries are shown: the last ones.
@@ -43,6 +43,8 @@ pub struct Question {
     /// The form of the answer: a JSON schema of an object, all of whose properties are required and none other
     /// allowed, as the strict modes of the services want it.
     pub schema: serde_json::Value,
+    /// What answering it may cost, where the backend has a way to keep to that: else a failure of kind `budget`.
+    pub budget: SpendLimit,
 }
 
 /// What came back for a [`Question`].
@@ -90,18 +92,21 @@ impl<A: Asker> Judge for ModelJudge<A> {
         verdict(&input.request.ask, &answer.text, answer.usage)
     }
 
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         // The runtime asks again only for verdicts.
         let mut used = Usage::default();
         let mut attempt = 1;
         loop {
-            let question = reading(&input, attempt)?;
+            let mut question = reading(&input, attempt)?;
+            question.budget = input.budget.after(&used);
             let answer = self.asker.ask(question, &input.cancel).await;
             let answer = answer.map_err(|failure| with_usage(failure, &used))?;
             used.add(&answer.usage);
             match decoded(&input.target, &answer.text, used) {
                 Err(failure) if failure.kind == ErrorKind::Judge && attempt == 1 => attempt = 2,
-                result => return result,
+                result => {
+                    return result.map(|value| Reading { value, usage: used });
+                }
             }
         }
     }
@@ -192,6 +197,7 @@ pub fn question(input: &JudgeInput) -> Result<Question, Failure> {
         system,
         user,
         schema,
+        budget: input.budget,
     })
 }
 
@@ -249,6 +255,7 @@ pub fn reading(input: &DecodeInput, attempt: u32) -> Result<Question, Failure> {
         system,
         user,
         schema,
+        budget: input.budget,
     })
 }
 

@@ -42,7 +42,7 @@ pub use backend::{
 };
 pub use claude::{Claude, ClaudeFactory};
 pub use content::{Content, InlineContent, failure, one_line, plain_json, plain_text};
-pub use judge::{DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, decision_fits};
+pub use judge::{DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, Reading, decision_fits};
 pub use mock::{
     DecodeRule, Defaults, FailSpec, InputRule, MockError, MockErrorKind, MockFile, Pattern, SessionAnswer,
     SessionRule, TokenSpec, VerdictRule,

@@ -112,6 +112,17 @@ pub struct SpendLimit {
     pub tokens: Option<u64>,
 }
 
+impl SpendLimit {
+    /// What is left of it when this was used.
+    #[must_use]
+    pub fn after(self, used: &Usage) -> SpendLimit {
+        SpendLimit {
+            usd: self.usd.map(|usd| (usd - used.cost_usd.unwrap_or(0.0)).max(0.0)),
+            tokens: self.tokens.map(|tokens| tokens.saturating_sub(used.tokens())),
+        }
+    }
+}
+
 /// A persistent agent's memory at spawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryContext {

@@ -18,8 +18,8 @@ use crate::session::{
     Capabilities, Delivery, MemoryUpdate, SessionBackend, SessionReply, SessionSpawn, SessionUpdate,
 };
 use crate::{
-    Content, DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, MemoryContext, ReplyBody, failure,
-    one_line,
+    Content, DecodeInput, InputSource, IssueObserver, Judge, JudgeInput, MemoryContext, Reading, ReplyBody,
+    failure, one_line,
 };
 
 /// The reason for what no mock file gives a reason for.
@@ -526,14 +526,14 @@ impl Judge for Simulate {
         plan.map_err(|message| failure(ErrorKind::Backend, message))
     }
 
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         if let Some(rule) = self.decode_rule(&input.text, &input.target) {
-            return Ok(rule.value.clone());
+            return Ok(rule.value.clone().into());
         }
         if self.strict {
             return Err(self.unanswered("a decoding"));
         }
-        Ok(match &input.target {
+        let value = match &input.target {
             DecodeTarget::List => Value::list(vec![Value::text(input.text.trim())]),
             DecodeTarget::Record(keys) => Value::record(keys.iter().map(|key| (key.clone(), Value::Null))),
             DecodeTarget::Number => Value::Number(1.0),
@@ -541,7 +541,8 @@ impl Judge for Simulate {
             // All of these are decided without a judge; the deterministic decoder never passes them on.
             DecodeTarget::Equals(_) | DecodeTarget::IsEmpty => Value::Bool(false),
             DecodeTarget::Json | DecodeTarget::Memory(_) => Value::Null,
-        })
+        };
+        Ok(value.into())
     }
 }
 

@@ -164,6 +164,7 @@ async fn verdicts(mock: &str, asks: Vec<(Ask, &str)>) -> Vec<String> {
                 text: text.to_owned(),
                 attempt: 1,
                 content: Arc::new(InlineContent),
+                budget: SpendLimit::default(),
                 cancel: CancelToken::new(),
             })
             .await;
@@ -257,9 +258,10 @@ async fn decodings_and_inputs() {
             effect: "e".into(),
             text: text.to_owned(),
             target,
+            budget: SpendLimit::default(),
             cancel: CancelToken::new(),
         };
-        plain_json(&sim.decode(input).await.unwrap(), &InlineContent)
+        plain_json(&sim.decode(input).await.unwrap().value, &InlineContent)
             .unwrap()
             .to_string()
     };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use prose_agents::prompt::STAGED_BINDING;
 use prose_agents::{
-    Capabilities, DecodeInput, Delivery, Judge, JudgeInput, ReplyBody, SessionBackend, SessionReply,
+    Capabilities, DecodeInput, Delivery, Judge, JudgeInput, Reading, ReplyBody, SessionBackend, SessionReply,
     SessionSpawn, failure,
 };
 use prose_model::{ErrorKind, Failure, RunOptions, RunStatus, Usage, Value, Verdict};
@@ -248,7 +248,7 @@ impl Judge for Author {
     async fn decide(&self, _: JudgeInput) -> Result<Verdict, Failure> {
         Err(none())
     }
-    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, _: DecodeInput) -> Result<Reading, Failure> {
         Err(none())
     }
 }

@@ -55,6 +55,12 @@ impl Driver {
                 reply, reattached, ..
             } => self.finish_session(&issued, *reply, reattached)?,
             TaskResult::Outcome(outcome) => *outcome,
+            TaskResult::Reading(reading) => {
+                // Its record has no place for what it cost.
+                self.spend(id, reading.usage)?;
+                self.check_priced(&reading.usage);
+                Outcome::Decoded { value: reading.value }
+            }
             TaskResult::Pure(value) => Outcome::Decoded { value: *value },
             // Both are dealt with before anything is put on the timeline.
             TaskResult::NoAnswer | TaskResult::Lost => return Ok(None),

@@ -94,6 +94,7 @@ impl Driver {
             text: self.setup.redactor.redact(&text).into_owned(),
             attempt: 1,
             content: Arc::new(HiddenContent(self.content.clone(), self.setup.redactor.clone())),
+            budget: self.budget.rest(&self.spent()),
             cancel: cancel.clone(),
         };
         let task = perform::judge(self.backend.judge.clone(), input, self.setup.judges.clone());
@@ -113,6 +114,7 @@ impl Driver {
                     effect: issued.id.clone(),
                     text: self.setup.redactor.redact(&text).into_owned(),
                     target,
+                    budget: self.budget.rest(&self.spent()),
                     cancel: cancel.clone(),
                 };
                 let task = perform::decode(self.backend.judge.clone(), input, self.setup.judges.clone());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use prose_agents::{
-    Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, SessionBackend, SessionReply,
+    Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, Reading, SessionBackend, SessionReply,
     SessionSpawn, failure,
 };
 use prose_model::{ErrorKind, Failure, Value, Verdict};
@@ -54,7 +54,7 @@ impl Judge for NoBackend {
     async fn decide(&self, _: JudgeInput) -> Result<Verdict, Failure> {
         Err(none())
     }
-    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, _: DecodeInput) -> Result<Reading, Failure> {
         Err(none())
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_agents::{
     CancelToken, Clock, DecodeInput, InputSource, Judge, JudgeInput, PermissionAnswer, PermissionQuestion,
-    Redactor, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, UserQuestion,
+    Reading, Redactor, SessionBackend, SessionReply, SessionSink, SessionSpawn, SessionUpdate, UserQuestion,
     decision_fits, failure, process,
 };
 use prose_model::{
@@ -76,6 +76,8 @@ pub(crate) enum TaskResult {
     },
     /// Anything else.
     Outcome(Box<Outcome>),
+    /// Content read by the judge.
+    Reading(Box<Reading>),
     /// Content read by rules alone: asked again, it gives the same, so that its record needs no sync of its own.
     Pure(Box<Value>),
     /// The input source leaves the question to a person.
@@ -501,6 +503,7 @@ pub(crate) async fn judge(judge: Arc<dyn Judge>, input: JudgeInput, limit: Arc<S
         match judge
             .decide(JudgeInput {
                 attempt,
+                budget: input.budget.after(&usage),
                 ..input.clone()
             })
             .await
@@ -551,11 +554,14 @@ pub(crate) async fn decode(judge: Arc<dyn Judge>, input: DecodeInput, limit: Arc
     let _permit = limit.acquire_owned().await;
     let target = input.target.clone();
     match judge.decode(input).await {
-        Ok(value) if shape_fits(&target, &value) => TaskResult::outcome(Outcome::Decoded { value }),
-        Ok(_) => TaskResult::failed(failure(
-            ErrorKind::Type,
-            "the content could not be read as what it is wanted as: the judge gave something else",
-        )),
+        Ok(reading) if shape_fits(&target, &reading.value) => TaskResult::Reading(Box::new(reading)),
+        Ok(reading) => TaskResult::failed(Failure {
+            usage: reading.usage,
+            ..failure(
+                ErrorKind::Type,
+                "the content could not be read as what it is wanted as: the judge gave something else",
+            )
+        }),
         Err(failure) => TaskResult::failed(failure),
     }
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use common::*;
 use prose_agents::{
-    Capabilities, DecodeInput, Delivery, Judge, JudgeInput, SessionBackend, SessionReply, SessionSpawn,
-    SessionUpdate, SpendLimit, failure,
+    Capabilities, DecodeInput, Delivery, Judge, JudgeInput, Reading, SessionBackend, SessionReply,
+    SessionSpawn, SessionUpdate, SpendLimit, failure,
 };
-use prose_model::{ErrorKind, Failure, RecordBody, RunOptions, RunStatus, Usage, Value, Verdict};
+use prose_model::{Decision, ErrorKind, Failure, RecordBody, RunOptions, RunStatus, Usage, Value, Verdict};
 use prose_runtime::backends::Backend;
 use prose_runtime::{
     Attach, EngineConfig, Limits, Overrides, ResumeRequest, RunRequest, RunResult, Timer, Wait,
@@ -337,11 +337,21 @@ impl Judge for Meter {
     fn name(&self) -> &str {
         "meter"
     }
-    async fn decide(&self, _: JudgeInput) -> Result<Verdict, Failure> {
-        Err(failure(ErrorKind::Backend, "no judge"))
+    async fn decide(&self, input: JudgeInput) -> Result<Verdict, Failure> {
+        self.budgets.lock().unwrap().push(input.budget);
+        Ok(Verdict {
+            decision: Decision::Yes,
+            confidence: 1.0,
+            reason: String::new(),
+            usage: cost(0.25),
+        })
     }
-    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
-        Err(failure(ErrorKind::Backend, "no judge"))
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
+        self.budgets.lock().unwrap().push(input.budget);
+        Ok(Reading {
+            value: Value::list(vec![Value::text(input.text)]),
+            usage: cost(0.25),
+        })
     }
 }
 
@@ -394,6 +404,39 @@ async fn each_session_is_given_what_is_left() {
         tokens: Some(tokens),
     };
     assert_eq!(*backend.budgets.lock().unwrap(), [rest(1.0, 100), rest(0.75, 98)]);
+}
+
+#[tokio::test]
+async fn judgements_count_as_sessions_do_and_are_given_what_is_left() {
+    let program = "let a = session \"one\"\nif **fine**:\n  for item in a:\n    output x = session \"two\"\n";
+    let project = Project::new(program);
+    let backend = Arc::new(Meter::default());
+    let engine = project.engine();
+    let first = start(&project, &engine, meter(&backend), usd(2.0)).await;
+    assert_eq!(outputs(&first)["x"], "two");
+    let rest = |usd| SpendLimit {
+        usd: Some(usd),
+        tokens: None,
+    };
+    assert_eq!(
+        *backend.budgets.lock().unwrap(),
+        [rest(2.0), rest(1.75), rest(1.5), rest(1.25)]
+    );
+    let used = Usage {
+        input_tokens: 4,
+        output_tokens: 4,
+        cost_usd: Some(1.0),
+    };
+    assert_eq!(first.usage, used);
+    // It is on record.
+    let again = resume(&engine, &first, Overrides::default(), Some(meter(&backend))).await;
+    assert_eq!(again.usage, used);
+
+    let project = Project::new(program);
+    let backend = Arc::new(Meter::default());
+    let stopped = start(&project, &project.engine(), meter(&backend), usd(0.75)).await;
+    assert_eq!(stopped.status, RunStatus::OutOfBudget, "{stopped:?}");
+    assert_eq!(backend.budgets.lock().unwrap().len(), 3);
 }
 
 #[tokio::test]

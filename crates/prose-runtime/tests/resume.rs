@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use common::*;
 use indexmap::IndexMap;
 use prose_agents::{
-    Backend, Capabilities, DecodeInput, Judge, JudgeInput, SessionBackend, SessionReply, SessionSpawn,
+    Backend, Capabilities, DecodeInput, Judge, JudgeInput, Reading, SessionBackend, SessionReply,
+    SessionSpawn,
 };
 use prose_model::{EffectId, Failure, RecordBody, RunStatus, Value, Verdict};
 use prose_runtime::runs::{RunDir, RunState, read_journal, run_summary};
@@ -215,7 +216,7 @@ impl Judge for Counting {
         self.asked.lock().unwrap().push(input.effect.clone());
         self.inner.judge.decide(input).await
     }
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         self.asked.lock().unwrap().push(input.effect.clone());
         self.inner.judge.decode(input).await
     }

@@ -11,7 +11,7 @@ use common::{Project, all_events, assert_complete, notices, outputs, resume_requ
 use prose_agents::prompt::{STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT};
 use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, PermissionQuestion,
-    Redactor, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, failure,
+    Reading, Redactor, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, failure,
 };
 use prose_model::{
     Ask, Decision, ErrorKind, Event, Failure, PermissionGrant, RunEvent, RunId, RunStatus, Usage, Value,
@@ -115,9 +115,9 @@ impl Judge for Leaky {
             usage: Usage::default(),
         })
     }
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         self.prompts.lock().unwrap().push(input.text);
-        Ok(Value::list(vec![Value::text(SECRET)]))
+        Ok(Value::list(vec![Value::text(SECRET)]).into())
     }
 }
 
@@ -342,7 +342,7 @@ impl Judge for Linking {
     async fn decide(&self, _: JudgeInput) -> Result<Verdict, Failure> {
         Err(failure(ErrorKind::Judge, "nothing to decide"))
     }
-    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, _: DecodeInput) -> Result<Reading, Failure> {
         Err(failure(ErrorKind::Judge, "nothing to decode"))
     }
 }

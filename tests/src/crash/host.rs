@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prose_agents::{
     Backend, BackendContext, BackendError, BackendFactory, BackendSettings, Capabilities, Content,
-    DecodeInput, Delivery, InputSource, IssueObserver, Judge, JudgeInput, Looked, MemoryUpdate, Registry,
-    ReplyBody, SessionBackend, SessionReply, SessionSpawn, failure,
+    DecodeInput, Delivery, InputSource, IssueObserver, Judge, JudgeInput, Looked, MemoryUpdate, Reading,
+    Registry, ReplyBody, SessionBackend, SessionReply, SessionSpawn, failure,
 };
 use prose_model::{
     Bundle, Effect, EffectId, ErrorKind, Failure, InputRequest, Issued, RunStatus, Usage, Value, Verdict,
@@ -270,12 +270,12 @@ impl Judge for Client {
         }
     }
 
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         match self
             .ask(&input.effect, 0, What::Decode { text: input.text })
             .await
         {
-            Answer::Value(value) => Ok(value),
+            Answer::Value(value) => Ok(value.into()),
             other => Err(failure(ErrorKind::Backend, format!("{other:?}"))),
         }
     }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use prose_agents::prompt::STAGED_BINDING;
 use prose_agents::{
-    Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, ReplyBody, SessionBackend,
-    SessionReply, SessionSpawn, failure,
+    Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, Reading, ReplyBody,
+    SessionBackend, SessionReply, SessionSpawn, failure,
 };
 use prose_model::{DecodeTarget, ErrorKind, Failure, Value, Verdict};
 use prose_runtime::{Attach, Signal};
@@ -219,7 +219,7 @@ impl Judge for Judged {
         self.inner.decide(input).await
     }
 
-    async fn decode(&self, input: DecodeInput) -> Result<Value, Failure> {
+    async fn decode(&self, input: DecodeInput) -> Result<Reading, Failure> {
         let wanted = match &input.target {
             DecodeTarget::List => "a list".to_owned(),
             DecodeTarget::Record(keys) if keys.is_empty() => "a record".to_owned(),

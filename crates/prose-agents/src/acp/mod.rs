@@ -308,7 +308,7 @@ impl Asker for AcpJudge {
                 .model_for(JUDGE_MODEL)
                 .or_else(|| acp.model_for(DEFAULT_MODEL)),
             start_time: acp.start_time(),
-            usd: None,
+            usd: question.budget.usd,
             meta: acp.agent.session_meta(None),
             server,
             sink: None,

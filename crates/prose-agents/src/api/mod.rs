@@ -103,7 +103,11 @@ impl Api {
         let model = self.model(name).await?;
         bill.set_price(self.price(&model));
         let messages = [Message::User(question.user.clone())];
+        let said = question.system.len() + question.user.len();
+        let affordable = session::affordable(question.budget, bill.price(), said);
+        session::enough(affordable)?;
         let most = MOST_JUDGEMENT.min(models::most_tokens(&model));
+        let short = affordable.filter(|left| *left < most);
         let ask = Ask {
             model: &model,
             system: &question.system,
@@ -115,7 +119,7 @@ impl Api {
                 forced: true,
             }),
             // OpenAI's limit would count what a model thinks before it answers.
-            max_tokens: (client.wire == Wire::Anthropic).then_some(most),
+            max_tokens: short.or((client.wire == Wire::Anthropic).then_some(most)),
         };
         let result = client.turn(&ask, bill, &mut |_| ()).await;
         let usage = bill.usage();
@@ -129,6 +133,10 @@ impl Api {
                 "`{model}` declined to judge: {}",
                 client.redactor.one_line(&why)
             ))),
+            Stop::Length if short.is_some() => Err(Failure {
+                usage,
+                ..failure(ErrorKind::Budget, "the budget ended in the middle of an answer")
+            }),
             Stop::Length | Stop::Window => Err(refused(format!("`{model}` gave an answer that was cut"))),
             _ => Ok(Answer {
                 text: turn.text,

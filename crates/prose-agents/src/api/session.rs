@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::bill::Bill;
 use super::client::Client;
-use super::models;
+use super::models::{self, Price};
 use super::wire::{Ask, Call, CallResult, Form, Message, Stop, Tokens, Turn};
 use crate::content::failure;
 use crate::tools::{ToolSpec, Toolbox};
@@ -82,6 +82,35 @@ fn system(spawn: &SessionSpawn, specs: &[ToolSpec]) -> String {
         ));
     }
     text
+}
+
+/// How many tokens a budget leaves for an answer to what is so long, in bytes; none: as many as one likes.
+pub(super) fn affordable(budget: SpendLimit, price: Option<&Price>, said: usize) -> Option<u64> {
+    // About four characters make a token. It need not be exact: the runtime counts what was really used.
+    let asked = said as u64 / 4;
+    let by_tokens = budget.tokens.map(|limit| limit.saturating_sub(asked));
+    let by_money = budget.usd.zip(price).map(|(limit, price)| {
+        let question = Tokens {
+            input: asked,
+            ..Tokens::default()
+        };
+        price.affords(limit - price.of(question))
+    });
+    match (by_tokens, by_money) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// A failure for want of budget, where no answer is worth its price.
+pub(super) fn enough(affordable: Option<u64>) -> Result<(), Failure> {
+    match affordable {
+        Some(left) if left < LEAST_ANSWER => Err(failure(
+            ErrorKind::Budget,
+            "the budget does not reach for another answer of the model",
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl Session<'_> {
@@ -170,25 +199,8 @@ impl Session<'_> {
 
     /// How many tokens the budget leaves for an answer to what has been said, if there is one.
     fn affordable(&self) -> Option<u64> {
-        // About four characters make a token. It need not be exact: the runtime counts what was really used.
         let said: usize = self.messages.iter().map(size).sum::<usize>() + self.system.len();
-        let asked = said as u64 / 4;
-        let usage = self.usage();
-        let by_tokens = self
-            .budget
-            .tokens
-            .map(|limit| limit.saturating_sub(usage.tokens()).saturating_sub(asked));
-        let by_money = self.budget.usd.zip(self.bill.price()).map(|(limit, price)| {
-            let question = Tokens {
-                input: asked,
-                ..Tokens::default()
-            };
-            price.affords(limit - usage.cost_usd.unwrap_or(0.0) - price.of(question))
-        });
-        match (by_tokens, by_money) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        affordable(self.budget.after(&self.usage()), self.bill.price(), said)
     }
 
     /// What the budget leaves, where that is less than an answer may have anyway.
@@ -199,12 +211,7 @@ impl Session<'_> {
 
     async fn ask(&mut self, form: Option<Form<'_>>, most: Option<u64>) -> Result<Turn, Failure> {
         let affordable = self.affordable();
-        if affordable.is_some_and(|left| left < LEAST_ANSWER) {
-            return Err(failure(
-                ErrorKind::Budget,
-                "the budget does not reach for another answer of the model",
-            ));
-        }
+        enough(affordable)?;
         let own_limit = models::most_tokens(self.model).min(most.unwrap_or(u64::MAX));
         let max_tokens = match (affordable, self.client.wire) {
             (Some(left), _) => Some(left.min(own_limit)),

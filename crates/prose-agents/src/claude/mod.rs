@@ -27,7 +27,7 @@ use crate::policy::{Gate, Policy};
 use crate::reply::{Said, reply};
 use crate::{
     Backend, BackendContext, BackendError, BackendFactory, CancelToken, Capabilities, Delivery, Looked,
-    Redactor, SessionBackend, SessionReply, SessionSpawn, failure,
+    Redactor, SessionBackend, SessionReply, SessionSpawn, SpendLimit, failure,
 };
 use turn::{Job, Turn};
 
@@ -406,12 +406,7 @@ impl Claude {
         if !session.staging.starts_with(&session.work_dir) {
             arguments.extend(["--add-dir".to_owned(), session.staging.display().to_string()]);
         }
-        if let Some(usd) = session.budget.usd {
-            arguments.extend([
-                "--max-budget-usd".to_owned(),
-                format!("{:.6}", usd.max(0.000_001)),
-            ]);
-        }
+        arguments.extend(at_most(session.budget));
         Job {
             arguments,
             dir: session.work_dir.clone(),
@@ -423,6 +418,17 @@ impl Claude {
             gate: Some(Arc::new(Gate::new(policy, session.sink.clone()))),
         }
     }
+}
+
+/// The arguments by which no more money is spent.
+fn at_most(budget: SpendLimit) -> impl Iterator<Item = String> {
+    let usd = budget.usd.into_iter();
+    usd.flat_map(|usd| {
+        [
+            "--max-budget-usd".to_owned(),
+            format!("{:.6}", usd.max(0.000_001)),
+        ]
+    })
 }
 
 /// The system text, with what replaces the one that it has for people in front of a terminal.
@@ -488,14 +494,16 @@ impl Asker for ClaudeJudge {
             true => "judge",
             false => JUDGE_MODEL,
         };
+        let mut arguments = claude.arguments(Some(model), &[]);
+        arguments.extend(at_most(question.budget));
         let job = Job {
-            arguments: claude.arguments(Some(model), &[]),
+            arguments,
             // It has no tools, and nothing to look for.
             dir: std::env::temp_dir(),
             system: question.system,
             user: question.user,
             schema: Some(question.schema),
-            tokens: None,
+            tokens: question.budget.tokens,
             sink: None,
             gate: None,
         };

@@ -288,6 +288,7 @@ async fn a_judgement_has_a_limit_too() {
         effect: "main/1".into(),
         text: "seven".to_owned(),
         target: DecodeTarget::Number,
+        budget: SpendLimit::default(),
         cancel: CancelToken::new(),
     };
     let failure = backend.judge.decode(input).await.unwrap_err();

@@ -22,6 +22,7 @@ fn question(ask: Ask, text: &str) -> JudgeInput {
         text: text.to_owned(),
         attempt: 1,
         content: Arc::new(InlineContent),
+        budget: SpendLimit::default(),
         cancel: CancelToken::new(),
     }
 }
@@ -149,13 +150,40 @@ async fn content_is_read() {
             effect: "main/1".into(),
             text: "first a, then b".to_owned(),
             target: DecodeTarget::List,
+            budget: SpendLimit::default(),
             cancel: CancelToken::new(),
         };
         let value = backend(kind, &mock).judge.decode(input).await;
         assert_eq!(
-            value,
+            value.map(|reading| reading.value),
             Ok(Value::list(vec![Value::text("a"), Value::text("b")])),
             "{kind}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_judgement_costs_no_more_than_is_left() {
+    for kind in KINDS {
+        let answer = json!({"reason": "two errors", "decision": "no", "confidence": 0.8});
+        let script = Script::new().rule(Rule::any().forced(true).answer(Answer::json(answer)));
+        let mock = MockModel::start(script).await.unwrap();
+        let with = |tokens| JudgeInput {
+            budget: SpendLimit {
+                usd: None,
+                tokens: Some(tokens),
+            },
+            ..question(Ask::Condition, "it is right")
+        };
+        let judge = backend(kind, &mock).judge;
+        judge.decide(with(1_500)).await.unwrap();
+        let body = mock.asked()[0].body.clone();
+        let most = ["max_tokens", "max_completion_tokens"]
+            .iter()
+            .find_map(|name| body[name].as_u64());
+        assert!(most.is_some_and(|most| most < 1_500), "{kind}: {body}");
+        let failure = judge.decide(with(10)).await.unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::Budget, "{kind}");
+        assert_eq!(mock.asked().len(), 1, "{kind}");
     }
 }

@@ -242,6 +242,7 @@ pub fn condition(text: &str) -> JudgeInput {
         text: text.to_owned(),
         attempt: 1,
         content: Arc::new(InlineContent),
+        budget: SpendLimit::default(),
         cancel: CancelToken::new(),
     }
 }

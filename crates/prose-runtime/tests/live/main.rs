@@ -16,8 +16,8 @@ use indexmap::IndexMap;
 use prose_agents::prompt::{STAGED_BINDING, STAGED_MEMORY, STAGED_SEGMENT};
 use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, PermissionAnswer,
-    PermissionQuestion, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate, UserQuestion,
-    failure,
+    PermissionQuestion, Reading, ReplyBody, SessionBackend, SessionReply, SessionSpawn, SessionUpdate,
+    UserQuestion, failure,
 };
 use prose_model::{Decision, EffectId, ErrorKind, Event, Failure, RunStatus, Usage, Value, Verdict};
 use prose_runtime::{

@@ -178,7 +178,7 @@ impl Judge for Scripted {
             usage,
         })
     }
-    async fn decode(&self, _: DecodeInput) -> Result<Value, Failure> {
-        Ok(Value::text("not what was asked"))
+    async fn decode(&self, _: DecodeInput) -> Result<Reading, Failure> {
+        Ok(Value::text("not what was asked").into())
     }
 }
