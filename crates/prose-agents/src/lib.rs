@@ -33,6 +33,7 @@ pub mod redact;
 mod reply;
 mod session;
 mod simulate;
+pub mod skills;
 pub mod tools;
 
 pub use acp::{Acp, AcpFactory};

@@ -11,6 +11,7 @@ use prose_model::{Failure, MemoryMode, SessionRequest, Value};
 
 use crate::content::{Content, plain_text};
 use crate::session::Delivery;
+use crate::skills::Skill;
 
 /// Name of the file, in a session's staging folder, that an agent writes its result to.
 pub const STAGED_BINDING: &str = "binding.md";
@@ -70,6 +71,8 @@ pub struct PromptParts {
     pub segment: u32,
     /// Whether the backend takes skills by itself.
     pub skills_handled: bool,
+    /// The skills of the session that have a file.
+    pub skills: Vec<Skill>,
     /// Whether the session has the tools of [`crate::mcp`].
     pub broker: bool,
     /// Whether context is kept short because there are no files to refer to: up to 2,000 characters as they are, up to
@@ -89,13 +92,7 @@ pub fn render(
         system.push_str(&content.read(text)?);
     }
     if !request.skills.is_empty() && !parts.skills_handled {
-        paragraph(
-            &mut system,
-            &format!(
-                "Use these skills if you have them: {}.",
-                request.skills.join(", ")
-            ),
-        );
+        paragraph(&mut system, &skills(&request.skills, &parts.skills));
     }
     if let Some(rules) = rules(request, delivery, parts) {
         paragraph(&mut system, &rules);
@@ -123,16 +120,45 @@ pub fn render(
     })
 }
 
+/// Those that have a file are read there; the others may be known to the agent.
+fn skills(names: &[String], found: &[Skill]) -> String {
+    let mut text = String::new();
+    if !found.is_empty() {
+        text.push_str("Your skills, each in a file; read it before you do what it is for:");
+        for skill in found {
+            let _ = write!(text, "\n- {}", skill.name);
+            if !skill.purpose.is_empty() {
+                let _ = write!(text, " ({})", skill.purpose.trim_end_matches('.'));
+            }
+            let _ = write!(text, ": {}", skill.path.display());
+        }
+    }
+    let is_found = |name: &&String| found.iter().any(|skill| skill.name == **name);
+    let others: Vec<&str> = names
+        .iter()
+        .filter(|name| !is_found(name))
+        .map(String::as_str)
+        .collect();
+    if !others.is_empty() {
+        let others = format!("Use these skills if you have them: {}.", others.join(", "));
+        paragraph(&mut text, &others);
+    }
+    text
+}
+
 fn files(request: &SessionRequest, parts: &PromptParts) -> Vec<PromptFile> {
     let entries = request.context.iter().zip(&parts.context_files);
-    entries
-        .filter_map(|(item, path)| {
-            Some(PromptFile {
-                label: item.label.to_string(),
-                path: path.clone()?,
-            })
+    let context = entries.filter_map(|(item, path)| {
+        Some(PromptFile {
+            label: item.label.to_string(),
+            path: path.clone()?,
         })
-        .collect()
+    });
+    let skills = parts.skills.iter().map(|skill| PromptFile {
+        label: format!("skill {}", skill.name),
+        path: skill.path.clone(),
+    });
+    context.chain(skills).collect()
 }
 
 fn paragraph(text: &mut String, more: &str) {

@@ -76,6 +76,7 @@ fn parts() -> PromptParts {
         context_memory: Vec::new(),
         segment: 2,
         skills_handled: false,
+        skills: Vec::new(),
         broker: false,
         in_context: false,
     }
@@ -291,4 +292,34 @@ fn in_context_state_passes_long_values_in_short() {
         "{}",
         essentials.chars().count()
     );
+}
+
+#[test]
+fn skills_with_a_file_are_told_with_it() {
+    let skill = |name: &str, purpose: &str| prose_agents::skills::Skill {
+        name: name.to_owned(),
+        purpose: purpose.to_owned(),
+        path: format!("/w/skills/{name}/SKILL.md").into(),
+    };
+    let request = SessionRequest {
+        skills: ["web", "sums", "mine"].map(str::to_owned).to_vec(),
+        memory: None,
+        ..request()
+    };
+    let parts = PromptParts {
+        skills: vec![skill("web", "Looks things up."), skill("sums", "")],
+        ..parts()
+    };
+    let prompt = render(&request, Delivery::Plain, &parts, &InlineContent).unwrap();
+    expect![[r#"
+        You are strict.
+
+        Your skills, each in a file; read it before you do what it is for:
+        - web (Looks things up): /w/skills/web/SKILL.md
+        - sums: /w/skills/sums/SKILL.md
+
+        Use these skills if you have them: mine."#]]
+    .assert_eq(&prompt.system);
+    let files: Vec<&str> = prompt.files.iter().map(|file| file.label.as_str()).collect();
+    assert_eq!(files, ["draft", "report", "skill web", "skill sums"]);
 }

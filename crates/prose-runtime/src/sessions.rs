@@ -408,6 +408,7 @@ impl Driver {
             context_memory: memories,
             segment: memory.map_or(1, |memory| memory.segment),
             skills_handled: self.capabilities.skills,
+            skills: prose_agents::skills::find(&self.setup.project_root, &request.skills),
             broker: self.backend.sessions.has_broker(),
             in_context: self.setup.options.state == StateIn::Memory,
         })
