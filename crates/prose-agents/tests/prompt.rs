@@ -323,3 +323,55 @@ fn skills_with_a_file_are_told_with_it() {
     let files: Vec<&str> = prompt.files.iter().map(|file| file.label.as_str()).collect();
     assert_eq!(files, ["draft", "report", "skill web", "skill sums"]);
 }
+
+#[test]
+fn skills_are_found_in_the_workspace_and_nowhere_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap().join("ws");
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        ".claude/skills/web/SKILL.md",
+        "---\nname: web\ndescription: \"Looks things up.\"\n---\n\nSearch.\n",
+    );
+    write("skills/web/SKILL.md", "of less weight");
+    write("skills/tools/sums/SKILL.md", "Add.\n");
+    write("skills/long/SKILL.md", "---\ndescription: >\n  more\n---\n");
+    write("../out/SKILL.md", "secret");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root.join("../out"), root.join("skills/linked")).unwrap();
+    let names = [
+        "web",
+        "@tools/sums",
+        "long",
+        "none",
+        "../out",
+        "/out",
+        "linked",
+        "",
+        "@",
+    ];
+    let found = prose_agents::skills::find(&root, &names.map(str::to_owned));
+    let found: Vec<_> = found
+        .iter()
+        .map(|skill| {
+            let path = skill.path.strip_prefix(&root).unwrap();
+            (
+                skill.name.as_str(),
+                skill.purpose.as_str(),
+                path.to_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("web", "Looks things up.", ".claude/skills/web/SKILL.md"),
+            ("@tools/sums", "", "skills/tools/sums/SKILL.md"),
+            ("long", "", "skills/long/SKILL.md"),
+        ]
+    );
+}

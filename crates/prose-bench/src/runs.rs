@@ -12,7 +12,7 @@ use prose_agents::{
     Capabilities, DecodeInput, Delivery, Judge, JudgeInput, Reading, ReplyBody, SessionBackend, SessionReply,
     SessionSpawn, failure,
 };
-use prose_model::{ErrorKind, Failure, RunOptions, RunStatus, Usage, Value, Verdict};
+use prose_model::{ErrorKind, Failure, RunOptions, RunStatus, Usage, Verdict};
 use prose_runtime::backends::{Backend, BackendSettings};
 use prose_runtime::{Attach, Engine, RunRequest};
 

@@ -7,7 +7,7 @@ use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, Reading, SessionBackend, SessionReply,
     SessionSpawn, failure,
 };
-use prose_model::{ErrorKind, Failure, Value, Verdict};
+use prose_model::{ErrorKind, Failure, Verdict};
 
 struct NoBackend;
 

@@ -14,7 +14,7 @@ use prose_agents::{
     Backend, Capabilities, DecodeInput, Judge, JudgeInput, Reading, SessionBackend, SessionReply,
     SessionSpawn,
 };
-use prose_model::{EffectId, Failure, RecordBody, RunStatus, Value, Verdict};
+use prose_model::{EffectId, Failure, RecordBody, RunStatus, Verdict};
 use prose_runtime::runs::{RunDir, RunState, read_journal, run_summary};
 use prose_runtime::{Engine, Fault, RunError, RunResult};
 

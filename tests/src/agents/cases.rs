@@ -44,7 +44,10 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
     }
     if agent.acp_arguments().is_some() {
         all.push(("program", acp_program));
-        all.push(("tools", tools));
+        // Codex names tools of servers in a way of its own, which the mock model does not speak.
+        if agent != Agent::CodexAcp {
+            all.push(("tools", tools));
+        }
     }
     all.into_iter()
         .map(|(name, case)| (format!("{}::{name}", agent.name()), case))

@@ -13,7 +13,7 @@ use prose_agents::{
     Backend, Capabilities, DecodeInput, Delivery, Judge, JudgeInput, MemoryUpdate, Reading, ReplyBody,
     SessionBackend, SessionReply, SessionSpawn, failure,
 };
-use prose_model::{DecodeTarget, ErrorKind, Failure, Value, Verdict};
+use prose_model::{DecodeTarget, ErrorKind, Failure, Verdict};
 use prose_runtime::{Attach, Signal};
 use tokio::sync::Notify;
 
