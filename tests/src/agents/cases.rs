@@ -22,7 +22,8 @@ const TOOL_ANSWER: &str = "The file is there.";
 /// What the model has the agent write.
 const CONTENT: &str = "written by an agent";
 
-type Try = fn(Agent) -> Result<(), String>;
+/// One thing that is tried.
+pub(super) type Try = fn(Agent) -> Result<(), String>;
 
 /// What is tried with an agent, by name.
 pub fn cases(agent: Agent) -> Vec<(String, Try)> {

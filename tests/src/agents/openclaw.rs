@@ -20,7 +20,7 @@ const TOKEN: &str = "gateway-token-0000-1111-2222";
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// What is tried.
-pub(super) const CASES: [(&str, fn(Agent) -> Result<(), String>); 5] = [
+pub(super) const CASES: [(&str, super::cases::Try); 5] = [
     ("program", program),
     ("killed", killed),
     ("cancelled", cancelled),
