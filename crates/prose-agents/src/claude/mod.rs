@@ -128,6 +128,9 @@ pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
     // The few tools of the session itself are there from the beginning, and don't have to be looked for.
     ("ENABLE_TOOL_SEARCH", "false"),
+    // It waits for the server that has them, however busy the machine is; in milliseconds.
+    ("MCP_CONNECTION_NONBLOCKING", "false"),
+    ("MCP_TIMEOUT", "60000"),
     // A session is over when it has answered.
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
 ];

@@ -84,11 +84,13 @@ pub(super) async fn run(
             finished(*result, redactor)
         }
         Ok(None) => {
-            let status = match tokio::time::timeout(GRACE, child.wait()).await {
-                Ok(status) => status,
-                Err(_) => child.stop(GRACE).await,
+            let how = match tokio::time::timeout(GRACE, child.wait()).await {
+                Ok(status) => status.map_or_else(|error| format!("was lost ({error})"), describe),
+                Err(_) => {
+                    let _ = child.stop(GRACE).await;
+                    "closed its output".to_owned()
+                }
             };
-            let how = status.map_or_else(|error| format!("was lost: {error}"), describe);
             Err(without_result(
                 &how,
                 &child.stderr(),
