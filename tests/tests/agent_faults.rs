@@ -1,6 +1,5 @@
-//! Agents that break down, through the real binary:
-//! what no agent should. The run ends right, or says which session, which of its tries and what was wrong; and nothing is left
-//! of it, no process, no file and no key.
+//! Agents that break down, through the real binary: stand-ins for Claude Code and for an agent of the Agent Client Protocol do
+//! what no agent should. Nothing is left of them, no process, no file and no key.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
