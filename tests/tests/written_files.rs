@@ -168,14 +168,26 @@ fn a_folder_in_the_place_of_long_replies_stays_as_it_is() {
     assert!(!dir.path().join(".prose/runs").exists());
 }
 
+/// A process that does not outlive its test.
+struct Running(Option<std::process::Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A run that takes long, in a process that goes on.
-fn slow(dir: &Path) -> (std::process::Child, PathBuf) {
-    let mut child = prose_command(dir)
+fn slow(dir: &Path) -> (Running, PathBuf) {
+    let child = prose_command(dir)
         .args(["run", "slow.prose", "--backend", "simulate", "--realtime"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let child = Running(Some(child.unwrap()));
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         let answered = std::fs::read_dir(dir.join(".prose/runs"))
@@ -194,16 +206,15 @@ fn slow(dir: &Path) -> (std::process::Child, PathBuf) {
             return (child, run);
         }
         if Instant::now() > until {
-            child.kill().unwrap();
-            panic!("nothing was answered: {:?}", ended(child));
+            panic!("nothing was answered");
         }
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Ends by itself long before all its sessions could have been asked.
-fn ended(child: std::process::Child) -> Ran {
-    child.wait_with_output().unwrap().into()
+fn ended(mut child: Running) -> Ran {
+    child.0.take().unwrap().wait_with_output().unwrap().into()
 }
 
 const SLOW: [(&str, &str); 2] = [
