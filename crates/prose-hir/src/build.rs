@@ -509,7 +509,7 @@ fn field(cx: &mut Build, node: &ast::ObjectField<Inner<'_>>) -> Option<Field> {
     })
 }
 
-/// The tokens of a field without a name, which they name: neither blanks and comments, nor the comma that may end a list, so
+/// The tokens of a field without a name, or of a label that is no text, which they name: neither blanks and comments, nor the comma that may end a list, so
 /// that formatting renames nothing. Words stay apart.
 fn spelled(node: &Inner<'_>) -> String {
     let mut out = String::new();
@@ -555,7 +555,7 @@ fn choice_option(cx: &mut Build, node: &ast::ChoiceOption<Inner<'_>>) -> ChoiceO
     ChoiceOption {
         text: template,
         label: text
-            .or_else(|| label.as_ref().map(|it| it.node().spelling()))
+            .or_else(|| label.as_ref().map(|it| spelled(it.node())))
             .unwrap_or_default(),
         range: label.map_or_else(|| range(node), |it| range(&it)),
         body: body(cx, node.body(), node.node()),
