@@ -62,6 +62,21 @@ fn events_that_can_not_be_written_stop_the_run_and_it_says_why() {
     );
 }
 
+#[test]
+fn a_run_with_a_linked_folder_hides_no_other() {
+    let dir = workspace(&[("a.prose", "session \"go\"\n")]);
+    prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "-q"]);
+    let strange = dir.path().join(".prose/runs/20990101-000000-aaaaaa");
+    std::fs::create_dir(&strange).unwrap();
+    std::os::unix::fs::symlink(dir.path(), strange.join("values")).unwrap();
+    let listed = prose(dir.path(), &["runs"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(
+        listed.stdout.contains("unreadable") && listed.stdout.contains("completed"),
+        "{listed:?}"
+    );
+}
+
 /// A link to a device without an end, a pipe that nobody writes to.
 #[test]
 fn runs_whose_journal_is_no_file_are_listed_as_unreadable() {

@@ -79,24 +79,32 @@ pub fn list_runs(project_root: &Path) -> Result<Vec<RunSummary>> {
     for entry in entries {
         let path = entry.map_err(io("read", &runs))?.path();
         if path.is_dir() {
-            summaries.push(run_summary(&RunDir::at(&path)?));
+            summaries.push(match RunDir::at(&path) {
+                Ok(dir) => run_summary(&dir),
+                // One that is not to be trusted hides none of the others.
+                Err(error) => RunSummary {
+                    state: RunState::Unreadable {
+                        reason: error.to_string(),
+                    },
+                    ..unknown(&path)
+                },
+            });
         }
     }
     summaries.sort_by(|a, b| age(b).cmp(&age(a)));
     Ok(summaries)
 }
 
-/// Says how a run stands; changes nothing, also while the run goes on.
-pub fn run_summary(dir: &RunDir) -> RunSummary {
-    let name = dir
-        .path()
+/// A run of which only the folder's name is known.
+fn unknown(path: &Path) -> RunSummary {
+    let name = path
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let mut summary = RunSummary {
+    RunSummary {
         id: RunId::from(name),
-        dir: dir.path().to_owned(),
+        dir: path.to_owned(),
         program: String::new(),
         backend: String::new(),
         started: None,
@@ -106,7 +114,12 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         sessions: 0,
         usage: Usage::default(),
         active_ms: 0,
-    };
+    }
+}
+
+/// Says how a run stands; changes nothing, also while the run goes on.
+pub fn run_summary(dir: &RunDir) -> RunSummary {
+    let mut summary = unknown(dir.path());
     let journal = dir.journal();
     // IMPORTANT: the lock is looked at first. The other way round, a run that ends in between seems interrupted.
     let owner = lock_owner(dir).unwrap_or_default();
