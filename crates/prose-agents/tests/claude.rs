@@ -175,6 +175,7 @@ done_with 'Binding written: verdict\nSummary: it is fine'"#;
     let env = stage.read("log/env");
     assert!(env.contains(&format!("ANTHROPIC_API_KEY={KEY}\n")), "{env}");
     assert!(env.contains("CLAUDE_CODE_DISABLE_ATTACHMENTS=1\n"), "{env}");
+    assert!(env.contains("MCP_CONNECT_TIMEOUT_MS=60000\n"), "{env}");
     assert!(!env.contains("sk-of-another"), "{env}");
     stage.run().await.unwrap();
     assert!(

@@ -128,9 +128,11 @@ pub(crate) const FIXED_VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
     // The few tools of the session itself are there from the beginning, and don't have to be looked for.
     ("ENABLE_TOOL_SEARCH", "false"),
-    // It waits for the server that has them, however busy the machine is; in milliseconds.
+    // It waits for the server that has them, however busy the machine is: at all, for its start, and with the first request to
+    // the model until then, which is 5 s otherwise; in milliseconds.
     ("MCP_CONNECTION_NONBLOCKING", "false"),
     ("MCP_TIMEOUT", "60000"),
+    ("MCP_CONNECT_TIMEOUT_MS", "60000"),
     // A session is over when it has answered.
     ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
 ];
