@@ -337,6 +337,38 @@ async fn what_a_plugin_wants_is_asked_of_a_person() {
 }
 
 #[tokio::test]
+async fn no_half_of_a_secret_is_left_where_a_text_is_cut() {
+    // Up to the place where each text is cut there is a part of the secret.
+    let across = |longest: usize| format!("{}{TOKEN}", "x".repeat(longest - 10));
+    let steps = [
+        Step::Approve(across(200)),
+        Step::ApprovePlugin(across(200)),
+        Step::tool(&across(60), json!({"command": across(200)})),
+    ];
+    let stage = Stage::with(script().run(Run::on("", steps)), PermissionAnswer::Deny, |_| {});
+    *stage.sink.redactor.lock().unwrap() = Redactor::new([("GATEWAY_TOKEN", TOKEN)]);
+    let failure = stage.run().await.unwrap_err();
+    let said = format!("{}\n{}", stage.sink.text(), failure.message);
+    // A person is asked about the whole of a command: nobody says yes to what is hidden.
+    let told: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with("ask bash"))
+        .collect();
+    for line in &told {
+        assert!(!line.contains(&TOKEN[..5]), "{line}");
+    }
+    for head in [
+        "ask execute odd",
+        "tool exec",
+        "tool xxx",
+        "the session has no output",
+    ] {
+        let is_told = |line: &&str| line.starts_with(head) && line.contains("xxx[redacted");
+        assert!(told.iter().any(is_told), "{head}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_may_not_write_can_only_read() {
     let stage = Stage::doing(|_| vec![Step::say("fine")]);
     for (value, mode) in [

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::Redactor;
 use crate::claude::permit::host_of;
-use crate::policy::{Access, Gate, shown};
+use crate::policy::{Access, Gate};
 
 /// Under which names tools are given a file or folder.
 const PATH_KEYS: [&str; 4] = ["path", "file_path", "filePath", "file"];
@@ -119,15 +119,15 @@ pub(super) async fn command(gate: Option<&Gate>, request: &Json) -> Result<(), S
 }
 
 /// The same for what a plugin asks for, which no permission speaks of.
-pub(super) async fn plugin(gate: Option<&Gate>, request: &Json) -> Result<(), String> {
+pub(super) async fn plugin(gate: Option<&Gate>, request: &Json, redactor: &Redactor) -> Result<(), String> {
     let gate = gate.ok_or("this session has no tools")?;
     let text = |key: &str| request[key].as_str().unwrap_or_default();
     let tool = match text("toolName") {
         "" => "plugin".to_owned(),
-        tool => shown(tool, 60),
+        tool => redactor.shown(tool, 60),
     };
     let detail = [text("title"), text("description")]
-        .map(|part| shown(part, 200))
+        .map(|part| redactor.shown(part, 200))
         .join(": ");
     let asked = gate.ask_other(&tool, detail.trim_matches([':', ' ']));
     asked.await.map_err(|why| why.to_string())
@@ -137,7 +137,7 @@ pub(super) async fn plugin(gate: Option<&Gate>, request: &Json) -> Result<(), St
 pub(super) fn detail(args: &Json, redactor: &Redactor) -> String {
     let keys = ["command", "path", "file_path", "url", "query", "pattern"];
     let found = keys.iter().find_map(|key| args[*key].as_str());
-    found.map_or_else(String::new, |text| shown(&redactor.redact(text), 200))
+    found.map_or_else(String::new, |text| redactor.shown(text, 200))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::permit::{self, Mode, Want};
 use super::socket::{Address, Answer, Answers, Event, Link, NoLink, Trouble};
 use crate::acp::CLASSES;
 use crate::acp::offer::Choices;
-use crate::policy::{Gate, shown};
+use crate::policy::Gate;
 use crate::tools::LIFE;
 use crate::{CancelToken, SessionSink, SessionUpdate, failure};
 
@@ -630,6 +630,7 @@ impl<'a> Talk<'a> {
     /// Has somebody decide about what the gateway asks.
     fn approval(&mut self, is_exec: bool, id: String, request: Json) {
         let gate = self.job.gate.clone();
+        let redactor = self.address.redactor.clone();
         self.deciding.push(Box::pin(async move {
             let (method, permitted) = match is_exec {
                 true => (
@@ -638,14 +639,14 @@ impl<'a> Talk<'a> {
                 ),
                 false => (
                     "plugin.approval.resolve",
-                    permit::plugin(gate.as_deref(), &request).await,
+                    permit::plugin(gate.as_deref(), &request, &redactor).await,
                 ),
             };
             let what = ["command", "title"].iter().find_map(|key| request[*key].as_str());
             Decided::Approval {
                 method,
                 id,
-                what: shown(what.unwrap_or_default(), 200),
+                what: redactor.shown(what.unwrap_or_default(), 200),
                 permitted,
             }
         }));
@@ -656,12 +657,13 @@ impl<'a> Talk<'a> {
         let id = data["toolCallId"].as_str().unwrap_or_default().to_owned();
         match data["phase"].as_str().unwrap_or_default() {
             "start" => {
-                let name = shown(data["name"].as_str().unwrap_or("tool"), 60);
+                let called = data["name"].as_str().unwrap_or("tool");
+                let name = self.address.redactor.shown(called, 60);
                 self.tell(SessionUpdate::Tool {
                     name: name.clone(),
                     detail: permit::detail(&data["args"], &self.address.redactor),
                 });
-                let wants = Want::of(&name, &data["args"]);
+                let wants = Want::of(called, &data["args"]);
                 let mut call = Call {
                     name: name.clone(),
                     refused: None,

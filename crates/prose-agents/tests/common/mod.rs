@@ -19,6 +19,8 @@ pub struct Recorder {
     pub answer: PermissionAnswer,
     lines: Mutex<Vec<String>>,
     pub child: Mutex<Option<u32>>,
+    /// What the run hides.
+    pub redactor: Mutex<Redactor>,
 }
 
 impl Recorder {
@@ -27,6 +29,7 @@ impl Recorder {
             answer,
             lines: Mutex::default(),
             child: Mutex::default(),
+            redactor: Mutex::default(),
         })
     }
 
@@ -55,6 +58,9 @@ impl SessionSink for Recorder {
             SessionUpdate::Tool { name, detail } => format!("tool {name} {detail}"),
             SessionUpdate::Usage(usage) => format!("usage {} {}", usage.input_tokens, usage.output_tokens),
         });
+    }
+    fn redactor(&self) -> Redactor {
+        self.redactor.lock().unwrap().clone()
     }
     fn notice(&self, message: String) {
         self.push(format!("notice {message}"));
