@@ -437,7 +437,7 @@ impl Driver {
             && let Some(binding) = &item.binding
             && self.publisher.holds_value(binding, &item.value)
         {
-            self.run.bindings.link(binding, &path)?;
+            self.run.bindings.copy(binding, &path)?;
             return Ok(Some(path));
         }
         let io = |source| StateError::Io {
@@ -471,7 +471,7 @@ impl Driver {
                 .flatten()
                 .is_some_and(|file| file.body == body)
         {
-            self.run.bindings.link(binding, &path)?;
+            self.run.bindings.copy(binding, &path)?;
             return Ok(Some(path));
         }
         std::fs::create_dir_all(&folder)

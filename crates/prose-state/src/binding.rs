@@ -393,9 +393,10 @@ impl Bindings {
         BindingFile::parse(&text).map(Some).map_err(bad)
     }
 
-    /// Gives a binding's file a second name, such as a session's context: later versions of the binding don't show
-    /// there. A hard link where the file system has them, else a copy.
-    pub fn link(&self, binding: &BindingRef, target: &Path) -> Result<()> {
+    /// Copies a binding's file, such as for a session's context: later versions of the binding don't show there, and what
+    /// the session does to its file does not show in the binding. No hard link, which would share what is written, and which
+    /// careful agents refuse to read.
+    pub fn copy(&self, binding: &BindingRef, target: &Path) -> Result<()> {
         let path = self.path(binding)?;
         if let Some(folder) = target.parent() {
             create_dir(folder)?;
@@ -406,9 +407,7 @@ impl Bindings {
             }
             _ => {}
         }
-        if fs::hard_link(&path, target).is_err() {
-            fs::copy(&path, target).map_err(io("copy", path))?;
-        }
+        fs::copy(&path, target).map_err(io("copy", path))?;
         Ok(())
     }
 }
@@ -712,7 +711,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linked_version_stays_when_the_binding_changes() {
+    fn a_copied_version_and_the_binding_change_apart() {
         let root = tempfile::tempdir().unwrap();
         let run = RunDir::at(root.path()).unwrap();
         let values = ValueStore::open(&run.values()).unwrap();
@@ -730,14 +729,16 @@ mod tests {
         };
         let path = write("first").unwrap();
         assert_eq!(path, root.path().join("imports/alice--research/bindings/x.md"));
-        bindings.link(&binding, &target).unwrap();
+        bindings.copy(&binding, &target).unwrap();
         write("first");
         write("second");
-        let linked = fs::read_to_string(&target).unwrap();
-        assert_eq!(BindingFile::parse(&linked).unwrap().body, "first");
+        let copied = fs::read_to_string(&target).unwrap();
+        assert_eq!(BindingFile::parse(&copied).unwrap().body, "first");
         assert_eq!(bindings.read(&binding).unwrap().unwrap().body, "second");
-        bindings.link(&binding, &target).unwrap();
+        bindings.copy(&binding, &target).unwrap();
         assert!(fs::read_to_string(&target).unwrap().ends_with("second\n"));
+        fs::write(&target, "written over by a session").unwrap();
+        assert_eq!(bindings.read(&binding).unwrap().unwrap().body, "second");
         let param = bindings
             .write(&binding, BindKind::Param, "", &Value::Null)
             .unwrap();
