@@ -16,6 +16,9 @@ pub struct Options {
     /// Try only these agents
     #[arg(long, value_delimiter = ',')]
     only: Vec<Agent>,
+    /// Try only this case of each, such as `program`
+    #[arg(long, conflicts_with = "bring")]
+    case: Option<String>,
     /// Bring them and say where they are, as variables for a shell; try nothing
     #[arg(long)]
     bring: bool,
@@ -144,12 +147,17 @@ pub fn run(options: Options) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut session = Session::default();
-    add_steps(&mut session, &chosen);
+    add_case(&mut session, &chosen, options.case.as_deref());
     Ok(session.close())
 }
 
 /// Brings the given agents and tries them.
 pub fn add_steps(session: &mut Session, agents: &[Agent]) {
+    add_case(session, agents, None);
+}
+
+/// Brings the given agents and tries one case of each, or all of them.
+fn add_case(session: &mut Session, agents: &[Agent], case: Option<&str>) {
     let Some(variables) = session.prepare("bring the agents", || variables(agents)) else {
         return;
     };
@@ -171,7 +179,10 @@ pub fn add_steps(session: &mut Session, agents: &[Agent]) {
     };
     let mut tests = command(tests, &[], places::root());
     tests
-        .args(agents.iter().map(|agent| agent.name()))
+        .args(agents.iter().map(|agent| match case {
+            Some(case) => format!("{}::{case}", agent.name()),
+            None => agent.name(),
+        }))
         .envs(variables);
     session.step("agents against the mock model", Kind::Runner, tests);
 }

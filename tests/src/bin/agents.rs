@@ -1,4 +1,5 @@
-//! `cargo xtask agents`: tries the real agents that it is given by name.
+//! `cargo xtask agents`: tries the real agents that it is given by name. A name such as `openclaw::program` is one case of an
+//! agent.
 #![allow(clippy::print_stderr)]
 
 use std::process::ExitCode;
@@ -17,14 +18,25 @@ fn main() -> ExitCode {
             }));
             continue;
         }
-        let Some(agent) = Agent::ALL.into_iter().find(|agent| agent.name() == name) else {
+        let agent_name = name.split("::").next();
+        let Some(agent) = Agent::ALL
+            .into_iter()
+            .find(|agent| Some(agent.name()) == agent_name)
+        else {
             eprintln!("there is no agent {name}");
             return ExitCode::from(2);
         };
+        let mut tried = cases(agent);
+        tried.retain(|(case, _)| agent.name() == name || case == name);
+        if tried.is_empty() {
+            let all: Vec<String> = cases(agent).into_iter().map(|(case, _)| case).collect();
+            eprintln!("there is no case {name}; there are {}", all.join(", "));
+            return ExitCode::from(2);
+        }
         trials.extend(
-            cases(agent)
+            tried
                 .into_iter()
-                .map(|(name, case)| Trial::test(name, move || case(agent).map_err(Into::into))),
+                .map(|(case, run)| Trial::test(case, move || run(agent).map_err(Into::into))),
         );
     }
     let arguments = Arguments {
