@@ -228,7 +228,7 @@ impl RunDir {
     }
 
     fn take(&self, mut file: File, path: PathBuf, writable: bool) -> Result<RunLock> {
-        match file.try_lock() {
+        match try_lock(&file) {
             Ok(()) => Ok(RunLock { file, path, writable }),
             Err(TryLockError::WouldBlock) => Err(StateError::Locked {
                 run: self.path.clone(),
@@ -270,6 +270,18 @@ impl RunLock {
             .and_then(|()| writeln!(self.file, "{}", std::process::id()))
             .map_err(io("write", path))
     }
+}
+
+/// Takes a lock. Whoever only looks at a run holds it for a moment, and so does a child process between fork and exec, which
+/// is no reason to say that somebody else works on it.
+fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+    for _ in 0..20 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            taken => return taken,
+        }
+    }
+    file.try_lock()
 }
 
 /// The process that owns the run at this moment: none when nobody does, `Some(None)` when it can't be told who.

@@ -150,10 +150,8 @@ fn what_never_started_or_was_changed_is_not_resumed() {
         "{error}"
     );
     fs::write(dir.bundle(), &bytes[..100]).unwrap();
-    assert!(matches!(
-        Run::open(dir.clone(), clock()),
-        Err(StateError::BundleDamaged { .. })
-    ));
+    let error = Run::open(dir.clone(), clock()).err().unwrap();
+    assert!(matches!(error, StateError::BundleDamaged { .. }), "{error:?}");
     fs::write(dir.bundle(), bytes).unwrap();
     Run::open(dir.clone(), clock()).unwrap();
 
