@@ -2,6 +2,7 @@
 //! limit of a loop that has none of its own.
 
 use prose_hir::{DefKind, RootDatabase, SourceFile};
+use prose_model::arguments::{assign, input_name};
 use prose_model::vocabulary::LOOP_LIMIT;
 use prose_syntax::ast::{self, AstNode, Expr, HasModifiers};
 use prose_syntax::{SyntaxNode, TextRange, TextSize};
@@ -128,16 +129,36 @@ impl Hints<'_> {
                 .unwrap_or_default(),
             _ => return,
         };
-        let positional = args.args().filter(|it| it.name().is_none());
-        for (arg, parameter) in positional.zip(parameters) {
-            let Some(value) = arg.value() else { continue };
+        let args: Vec<ast::Arg> = args.args().collect();
+        let known: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let own: Vec<Option<String>> = args.iter().map(|it| it.name().map(|it| it.text())).collect();
+        let texts: Vec<Option<String>> = args
+            .iter()
+            .map(|it| match it.value()? {
+                ast::Expr::Name(name) => Some(name.text()),
+                _ => None,
+            })
+            .collect();
+        let names: Vec<Option<&str>> = own
+            .iter()
+            .zip(&texts)
+            .map(|(own, variable)| match definition.kind {
+                DefKind::Import => input_name(&known, own.as_deref(), variable.as_deref()),
+                _ => own.as_deref(),
+            })
+            .collect();
+        let assigned = assign(&known, &names);
+        for (arg, at) in args.iter().zip(assigned).filter(|(arg, _)| arg.name().is_none()) {
+            let (Some(value), Some(parameter)) = (arg.value(), at.and_then(|at| parameters.get(at))) else {
+                continue;
+            };
             // `do review(draft)` where the parameter is `draft` says it already.
             if value.syntax().text() == parameter.as_str() {
                 continue;
             }
             self.found.push(InlayHint {
                 offset: piece.up(value.syntax().text_range()).start(),
-                label: format!("{}:", markdown::excerpt(&parameter, 1, LONGEST)),
+                label: format!("{}:", markdown::excerpt(parameter, 1, LONGEST)),
                 kind: InlayKind::Parameter,
                 target: Some(names::target(&definition)),
             });

@@ -5,6 +5,7 @@
 //!
 //! Architecture invariant: this crate depends on none of ours, and a change to a serialised shape shows in a snapshot.
 
+pub mod arguments;
 pub mod backend;
 mod bundle;
 pub mod codes;

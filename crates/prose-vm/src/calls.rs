@@ -1,9 +1,10 @@
 //! Calls of blocks and programs: frames.
 
 use indexmap::IndexMap;
+use prose_model::arguments::{assign, input_name};
 use prose_model::{BindKind, End, ErrorKind, Event, FrameKind, Name, Value};
 
-use crate::code::NodeId;
+use crate::code::{COp, NodeId};
 use crate::events::below;
 use crate::expr::{kind_of, record_of};
 use crate::machine::Machine;
@@ -76,13 +77,11 @@ impl Machine {
         args: Args,
     ) -> IndexMap<Name, Value> {
         let mut given: IndexMap<Name, Value> = IndexMap::new();
-        let mut positions = params.iter();
-        for (name, value) in args {
-            let param = match &name {
-                Some(name) => params.iter().find(|param| *param == name),
-                None => positions.next(),
-            };
-            match param {
+        let names: Vec<Option<&str>> = args.iter().map(|(name, _)| name.as_deref()).collect();
+        let known: Vec<&str> = params.iter().map(Name::as_str).collect();
+        let assigned = assign(&known, &names);
+        for ((name, value), at) in args.into_iter().zip(assigned) {
+            match at.and_then(|at| params.get(at)) {
                 Some(param) => {
                     given.insert(param.clone(), value);
                 }
@@ -257,13 +256,24 @@ impl Machine {
             });
         }
         let mut supplied: IndexMap<String, Value> = IndexMap::new();
-        let mut positions = callee.inputs.iter();
-        for (name, value) in args {
-            let known = match &name {
-                Some(name) => callee.inputs.iter().find(|input| input.name == *name),
-                None => positions.next(),
-            };
-            match known {
+        let inputs: Vec<&str> = callee.inputs.iter().map(|input| input.name.as_str()).collect();
+        let written: &[(Option<Name>, NodeId)] = match &code.node(node).op {
+            COp::CallProgram { args, .. } => &args.0,
+            _ => &[],
+        };
+        let names: Vec<Option<&str>> = written
+            .iter()
+            .map(|(name, value)| {
+                let variable = match &code.node(*value).op {
+                    COp::Name(name) => Some(name.as_str()),
+                    _ => None,
+                };
+                input_name(&inputs, name.as_deref(), variable)
+            })
+            .collect();
+        let assigned = assign(&inputs, &names);
+        for ((name, value), at) in args.into_iter().zip(assigned) {
+            match at.and_then(|at| callee.inputs.get(at)) {
                 Some(input) => {
                     supplied.insert(input.name.to_string(), value);
                 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use prose_model::arguments::{assign, input_name};
+
 use crate::Name;
 
 use super::{Context, near};
@@ -188,13 +190,21 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
         }
         ctx.push(finding);
     }
-    let positional = args.iter().filter(|it| it.name.is_none()).count();
-    if positional > symbols.inputs.len()
-        && let Some(extra) = args
-            .iter()
-            .filter(|it| it.name.is_none())
-            .nth(symbols.inputs.len())
-    {
+    let inputs: Vec<&str> = symbols.inputs.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<Option<&str>> = args
+        .iter()
+        .map(|arg| {
+            let variable = match &arg.value.kind {
+                ExprKind::Name(name) => Some(name.as_str()),
+                _ => None,
+            };
+            input_name(&inputs, arg.name.as_ref().map(|it| it.name.as_str()), variable)
+        })
+        .collect();
+    let assigned = assign(&inputs, &names);
+    let mut unnamed = args.iter().zip(&assigned).filter(|(arg, _)| arg.name.is_none());
+    let positional = unnamed.clone().count();
+    if let Some((extra, _)) = unnamed.find(|(_, at)| at.is_none()) {
         let takes = match symbols.inputs.len() {
             0 => "no input".to_owned(),
             1 => "1 input".to_owned(),
@@ -207,14 +217,9 @@ pub(super) fn inputs(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
     let missing: Vec<(&Name, Option<Site>)> = symbols
         .inputs
         .iter()
-        .skip(positional)
-        .filter(|input| !input.has_default)
-        .filter(|input| {
-            !args
-                .iter()
-                .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == input.name))
-        })
-        .map(|it| (&it.name, site_of(&symbols, &it.name)))
+        .enumerate()
+        .filter(|(at, input)| !input.has_default && !assigned.contains(&Some(*at)))
+        .map(|(_, it)| (&it.name, site_of(&symbols, &it.name)))
         .collect();
     if !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|it| format!("`{}`", it.0)).collect();

@@ -1,5 +1,6 @@
 //! What can be seen in a construct itself.
 
+use prose_model::arguments::assign;
 use prose_syntax::TextRange;
 
 use super::{Context, contracts, lints, near, props, repeated};
@@ -327,27 +328,29 @@ fn arity(ctx: &mut Context<'_>, callee: &Ident, args: &[Argument]) {
             return;
         }
     }
+    let known: Vec<&str> = params.iter().map(|it| it.as_str()).collect();
+    let names: Vec<Option<&str>> = args
+        .iter()
+        .map(|arg| arg.name.as_ref().map(|it| it.name.as_str()))
+        .collect();
+    let assigned = assign(&known, &names);
     let missing: Vec<_> = params
         .iter()
-        .skip(positional)
-        .filter(|param| {
-            !args
-                .iter()
-                .any(|arg| arg.name.as_ref().is_some_and(|it| it.name == **param))
-        })
-        .map(|it| format!("`{it}`"))
+        .enumerate()
+        .filter(|(at, _)| !assigned.contains(&Some(*at)))
+        .map(|(_, it)| format!("`{it}`"))
         .collect();
     let expects = |n: usize| match n {
         0 => "no arguments".to_owned(),
         1 => "1 argument".to_owned(),
         n => format!("{n} arguments"),
     };
-    if positional > params.len() {
-        let range = args
-            .iter()
-            .filter(|it| it.name.is_none())
-            .nth(params.len())
-            .map_or(callee.range, |it| it.value.range);
+    let extra = args
+        .iter()
+        .zip(&assigned)
+        .find(|(arg, at)| arg.name.is_none() && at.is_none());
+    if let Some((extra, _)) = extra {
+        let range = extra.value.range;
         let text = format!(
             "block `{name}` takes {} and gets {}: the rest is ignored",
             expects(params.len()),

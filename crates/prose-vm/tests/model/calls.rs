@@ -26,20 +26,19 @@ pub async fn arguments(
     .await
 }
 
-/// By name or by position.
+/// By name, else by position among those that no name is given for.
 pub fn matched(names: &[&Name], args: Vec<(Option<Name>, Value)>) -> IndexMap<String, Value> {
     let mut given = IndexMap::new();
-    let mut position = 0;
+    let mut open: Vec<&Name> = names.to_vec();
+    open.retain(|own| !args.iter().any(|(name, _)| name.as_ref() == Some(*own)));
+    open.reverse();
     for (name, value) in args {
-        let at = match &name {
-            Some(name) => names.iter().position(|own| *own == name),
-            None => {
-                position += 1;
-                (position <= names.len()).then_some(position - 1)
-            }
+        let to = match &name {
+            Some(name) => names.iter().copied().find(|own| *own == name),
+            None => open.pop(),
         };
-        if let Some(at) = at {
-            given.insert(names[at].to_string(), value);
+        if let Some(to) = to {
+            given.insert(to.to_string(), value);
         }
     }
     given
@@ -101,8 +100,8 @@ pub async fn call(m: &M, env: &Env, node: &Node, block: &Name, args: &[Argument]
     }
 }
 
-pub async fn call_program(m: &M, env: &Env, node: &Node, import: &Name, args: &[Argument]) -> Res {
-    let args = arguments(m, env, node, args).await?;
+pub async fn call_program(m: &M, env: &Env, node: &Node, import: &Name, written: &[Argument]) -> Res {
+    let args = arguments(m, env, node, written).await?;
     let bundle = m.bundle.clone();
     let caller = m.world.borrow().instances[env.instance].program;
     let index = bundle.programs[caller].imports[import]
@@ -110,10 +109,17 @@ pub async fn call_program(m: &M, env: &Env, node: &Node, import: &Name, args: &[
         .expect("a resolved program");
     let callee = &bundle.programs[index];
     let execution = m.new_execution();
-    let supplied = matched(
-        &callee.inputs.iter().map(|input| &input.name).collect::<Vec<_>>(),
-        args,
-    );
+    let names: Vec<&Name> = callee.inputs.iter().map(|input| &input.name).collect();
+    // A variable alone is the input of its name.
+    let args = args
+        .into_iter()
+        .zip(written)
+        .map(|((name, value), arg)| match &arg.value.op {
+            Op::Name(own) if name.is_none() && names.contains(&own) => (Some(own.clone()), value),
+            _ => (name, value),
+        })
+        .collect();
+    let supplied = matched(&names, args);
     let instance = {
         let mut world = m.world.borrow_mut();
         let own = &mut world.instances[env.instance];
