@@ -405,7 +405,7 @@ async fn drive(
                     }
                 }
                 None => {
-                    let _ = timeout(CLOSE_TIME, socket.close(None)).await;
+                    let _ = timeout(CLOSE_TIME, take_leave(&mut socket)).await;
                     break;
                 }
             },
@@ -419,6 +419,14 @@ async fn drive(
     // IMPORTANT: first closed, then cleared, so that no request stays between.
     to_send.close();
     lock(&waiting).clear();
+}
+
+/// Closes the connection and waits for the other side to do so. One that is dropped while something of the gateway's has not been
+/// read is reset, and the gateway may never read what it was told last.
+async fn take_leave(socket: &mut Socket) {
+    if socket.close(None).await.is_ok() {
+        while let Some(Ok(_)) = socket.next().await {}
+    }
 }
 
 fn route(mut frame: Json, waiting: &Waiting, tell: &mpsc::UnboundedSender<Event>) {
