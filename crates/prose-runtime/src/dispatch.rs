@@ -41,6 +41,10 @@ impl Driver {
 
     /// Performs an effect. Sessions only join the queue.
     pub(crate) fn begin(&mut self, issued: Issued) -> Result<(), RunError> {
+        if let Some(outcome) = self.aside.take(&issued) {
+            self.schedule(&issued, TaskResult::outcome(outcome));
+            return Ok(());
+        }
         match &issued.effect {
             Effect::Session(request) => return self.enqueue_session(&issued, request),
             Effect::Judge(_) if self.holds() => self.held.push(issued),

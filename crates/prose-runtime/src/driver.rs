@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 use crate::budget::Budget;
 use crate::computing::Computing;
 use crate::content::StoreContent;
+use crate::kept::Aside;
 use crate::log::{self, Log};
 use crate::open::OpenEffects;
 use crate::perform::{self, Msg, TaskResult};
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     pub(crate) open: OpenEffects,
     /// Effects with an `issued` record.
     pub(crate) recorded: HashSet<EffectId>,
+    /// Answers of before the program was changed, for what it comes to ask again.
+    pub(crate) aside: Aside,
     /// Effects that a task performs.
     pub(crate) tasks: HashMap<EffectId, Task>,
     pub(crate) queue: SessionQueue,
@@ -172,6 +175,7 @@ impl Driver {
             deferred: VecDeque::new(),
             open: OpenEffects::default(),
             recorded: HashSet::new(),
+            aside: Aside::default(),
             tasks: HashMap::new(),
             sessions: HashMap::new(),
             closing: IndexMap::new(),

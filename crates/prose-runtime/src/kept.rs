@@ -1,4 +1,7 @@
 //! What a changed program keeps of the run so far: the answers to questions that it asks in the same places.
+//!
+//! As far as these alone lead it, they are replayed. What was answered behind a question that is asked anew is put aside, and
+//! taken when the program comes to ask it.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -7,8 +10,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use prose_model::{
-    Bundle, CancelWhat, Digest, Effect, EffectId, ErrorKind, Issued, JournalRecord, Outcome, RecordBody,
-    Value,
+    Bundle, CancelWhat, DecodeTarget, Digest, Effect, EffectId, ErrorKind, Issued, JournalRecord, Outcome,
+    RecordBody, Usage, Value,
 };
 use prose_vm::{Machine, StepState};
 
@@ -22,9 +25,19 @@ pub(crate) fn kept<'a>(
     records: &'a [JournalRecord],
     changed: usize,
 ) -> Cow<'a, [JournalRecord]> {
+    kept_and_aside(bundle, inputs, records, changed).0
+}
+
+/// The same, and the answers that are put aside.
+pub(crate) fn kept_and_aside<'a>(
+    bundle: &Arc<Bundle>,
+    inputs: &IndexMap<String, Value>,
+    records: &'a [JournalRecord],
+    changed: usize,
+) -> (Cow<'a, [JournalRecord]>, Aside) {
     let (before, after) = records.split_at(changed.min(records.len()));
     if before.is_empty() {
-        return Cow::Borrowed(after);
+        return (Cow::Borrowed(after), Aside::default());
     }
     let mut keeping = Keeping::new(
         Machine::start(bundle.clone(), inputs.clone()),
@@ -47,7 +60,99 @@ pub(crate) fn kept<'a>(
     }
     keeping.answer(u64::MAX);
     keeping.kept.extend_from_slice(after);
-    Cow::Owned(keeping.kept)
+    let aside = Aside::of(keeping.asked);
+    (Cow::Owned(keeping.kept), aside)
+}
+
+/// Answers of a run so far to questions that its changed program has not come to yet.
+#[derive(Debug, Default)]
+pub(crate) struct Aside(HashMap<Question, Outcome>);
+
+impl Aside {
+    /// Failures are no answers to put aside: to ask again is better.
+    fn of(asked: HashMap<Question, Vec<&JournalRecord>>) -> Aside {
+        let answered = |records: Vec<&JournalRecord>| {
+            records.into_iter().rev().find_map(|record| match &record.body {
+                RecordBody::Outcome { outcome, .. } => Some(outcome.clone()),
+                _ => None,
+            })
+        };
+        let counts = |outcome: &Outcome| {
+            matches!(
+                outcome,
+                Outcome::Session(_) | Outcome::Verdict(_) | Outcome::Decoded { .. } | Outcome::Input { .. }
+            )
+        };
+        Aside(
+            asked
+                .into_iter()
+                .filter_map(|(question, records)| Some((question, answered(records).filter(counts)?)))
+                .collect(),
+        )
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The answer to a question that is asked now, without what it cost: that was counted when it came. What a session answers
+    /// from a memory depends on what the memory holds by now.
+    pub(crate) fn take(&mut self, issued: &Issued) -> Option<Outcome> {
+        if self.0.is_empty() || remembers(&issued.effect) {
+            return None;
+        }
+        let question = |hash| (issued.id.clone(), hash);
+        let mut outcome = match self.0.remove(&question(log::hash(&issued.effect))) {
+            Some(outcome) => outcome,
+            None => self.0.remove(&question(log::older_hash(&issued.effect)))?,
+        };
+        match &mut outcome {
+            Outcome::Session(session) => session.usage = Usage::default(),
+            Outcome::Verdict(verdict) => verdict.usage = Usage::default(),
+            _ => {}
+        }
+        Some(outcome)
+    }
+}
+
+fn remembers(effect: &Effect) -> bool {
+    match effect {
+        Effect::Session(request) => {
+            request.memory.is_some() || request.context.iter().any(|item| item.memory_of.is_some())
+        }
+        Effect::Decode(request) => matches!(request.target, DecodeTarget::Memory(_)),
+        _ => false,
+    }
+}
+
+/// How many questions have an answer, counted once however often they were asked.
+pub(crate) fn answers(records: &[JournalRecord]) -> usize {
+    let mut latest: HashMap<&EffectId, &Digest> = HashMap::new();
+    let mut answered: HashSet<(&EffectId, Option<&Digest>)> = HashSet::new();
+    for record in records {
+        match &record.body {
+            RecordBody::Issued { id, hash, .. } => {
+                latest.insert(id, hash);
+            }
+            RecordBody::Outcome { id, outcome, .. }
+                if !matches!(outcome, Outcome::Slept | Outcome::Cancelled) =>
+            {
+                answered.insert((id, latest.get(id).copied()));
+            }
+            _ => {}
+        }
+    }
+    answered.len()
+}
+
+/// The session that a try belongs to.
+fn session_of(id: &EffectId) -> &str {
+    let id = id.as_str();
+    match id.rsplit_once('~') {
+        Some((session, number)) if number.bytes().all(|it| it.is_ascii_digit()) => session,
+        _ => id,
+    }
 }
 
 /// How many of the records are from before it was last asked that what failed for a reason that passes be tried again.
@@ -73,6 +178,13 @@ pub(crate) fn passes(outcome: &Outcome) -> bool {
         ),
         _ => false,
     }
+}
+
+/// Whether a value that was given was taken for an answer later.
+fn is_used(given: &Value, later: &[JournalRecord]) -> bool {
+    later
+        .iter()
+        .any(|record| matches!(&record.body, RecordBody::Outcome { outcome: Outcome::Input { value }, .. } if value == given))
 }
 
 /// A question: its place and what is asked.
@@ -101,6 +213,18 @@ impl<'a> Keeping<'a> {
             by_number: HashMap::new(),
             kept: Vec::new(),
         };
+        // What failed and was made good by a later try of the same session did not fail.
+        let made_good: HashSet<&str> = records
+            .iter()
+            .filter_map(|record| match &record.body {
+                RecordBody::Outcome {
+                    id,
+                    outcome: Outcome::Session(_),
+                    ..
+                } => Some(session_of(id)),
+                _ => None,
+            })
+            .collect();
         // A place may have asked several questions, when the program was changed before.
         let mut latest: HashMap<&EffectId, &Digest> = HashMap::new();
         for (at, record) in records.iter().enumerate() {
@@ -110,6 +234,8 @@ impl<'a> Keeping<'a> {
                     id
                 }
                 RecordBody::Started { id, .. } | RecordBody::Outcome { id, .. } => id,
+                // What was given in answer to a question goes with that question: another one is to be asked.
+                RecordBody::Input { value, .. } if is_used(value, &records[at..]) => continue,
                 RecordBody::Header(_)
                 | RecordBody::Lease { .. }
                 | RecordBody::Input { .. }
@@ -129,15 +255,19 @@ impl<'a> Keeping<'a> {
                 if at < retried
                     && let RecordBody::Outcome { outcome, .. } = &record.body
                     && passes(outcome)
+                    && !made_good.contains(session_of(id))
                 {
-                    // The session that failed must not be found again either.
-                    if let Some(records) = keeping.asked.get_mut(&question) {
-                        records.retain(|record| !matches!(record.body, RecordBody::Started { .. }));
-                    }
+                    // The session that failed must not be found again either, and is asked with what is remembered by now.
+                    keeping.asked.remove(&question);
                     continue;
                 }
                 keeping.by_number.insert(record.seq, record);
-                keeping.asked.entry(question).or_default().push(record);
+                let own = keeping.asked.entry(question).or_default();
+                if matches!(record.body, RecordBody::Outcome { .. }) {
+                    // Of several answers to one question the last counts.
+                    own.retain(|record| !matches!(record.body, RecordBody::Outcome { .. }));
+                }
+                own.push(record);
             }
         }
         keeping

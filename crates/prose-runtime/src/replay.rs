@@ -15,7 +15,7 @@ use prose_state::AgentMemory;
 use crate::budget::Budget;
 use crate::dispatch::{due_of, wait_ms};
 use crate::driver::{Driver, outcome_usage};
-use crate::kept::kept;
+use crate::kept::{answers, kept_and_aside};
 use crate::log;
 use crate::request::RunError;
 
@@ -99,7 +99,8 @@ impl Driver {
             .collect();
         let accepted = changed > 0 && changed == records.len();
         let before = records;
-        let records = kept(&self.run.bundle, &self.run.header.inputs, records, changed);
+        let (records, aside) = kept_and_aside(&self.run.bundle, &self.run.header.inputs, records, changed);
+        self.aside = aside;
         if accepted {
             self.tell_kept(before, &records);
         }
@@ -174,21 +175,16 @@ impl Driver {
 
     /// Says what a program that was just accepted keeps of the answers, before anything is asked anew.
     fn tell_kept(&mut self, before: &[JournalRecord], kept: &[JournalRecord]) {
-        let answers = |records: &[JournalRecord]| {
-            let counted = |record: &&JournalRecord| match &record.body {
-                RecordBody::Outcome { outcome, .. } => {
-                    !matches!(outcome, Outcome::Slept | Outcome::Cancelled)
-                }
-                _ => false,
-            };
-            records.iter().filter(counted).count()
-        };
-        let (all, still) = (answers(before), answers(kept));
-        let message = match all - still.min(all) {
-            0 if all == 0 => return,
-            0 => format!("all answers so far count ({all})"),
-            lost => format!(
-                "of the answers so far {still} count and {lost} don't: what those were about is asked anew, where the program still asks it"
+        let (all, still, aside) = (answers(before), answers(kept), self.aside.len());
+        let anew = all.saturating_sub(still).saturating_sub(aside);
+        let message = match (all, anew, aside) {
+            (0, ..) => return,
+            (_, 0, 0) => format!("all answers so far count ({all})"),
+            (_, _, 0) => format!(
+                "of {all} answers so far {still} count; what the others were about is asked anew, where the program still asks it"
+            ),
+            _ => format!(
+                "of {all} answers so far {still} count, {aside} more where the program comes to ask the same; what the others were about is asked anew"
             ),
         };
         self.publisher.notice("info", message);
