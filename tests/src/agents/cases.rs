@@ -45,7 +45,7 @@ pub fn cases(agent: Agent) -> Vec<(String, Try)> {
     }
     if agent.acp_arguments().is_some() {
         all.push(("program", acp_program));
-        // Codex names tools of servers in a way of its own, which the mock model does not speak.
+        // Codex has tools of servers in a namespace; calls of them do not get through to it yet.
         if agent != Agent::CodexAcp {
             all.push(("tools", tools));
         }

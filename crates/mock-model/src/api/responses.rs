@@ -1,9 +1,9 @@
-//! OpenAI's responses.
+//! OpenAI's responses. A tool that is offered in a namespace has the name `NAMESPACE.TOOL` in a script.
 
 use serde_json::{Value, json};
 
 use super::{Event, Reply, pieces};
-use crate::asked::{Asked, Step, follow, texts};
+use crate::asked::{Asked, Step, follow, names, texts};
 use crate::script::Stop;
 
 pub(crate) fn read(asked: &mut Asked, body: &Value) {
@@ -34,13 +34,20 @@ pub(crate) fn read(asked: &mut Asked, body: &Value) {
         (asked.user, asked.result, asked.turn) = follow(steps);
     }
     asked.system = system.join("\n");
-    // Some kinds of tool have no name but their kind.
-    asked.tools = body["tools"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|tool| tool["name"].as_str().or(tool["type"].as_str()))
-        .map(str::to_owned)
+    asked.tools = elements(&body["tools"])
+        .flat_map(|tool| match tool["type"].as_str() {
+            Some("namespace") => names(&tool["tools"], |inner| &inner["name"])
+                .into_iter()
+                .map(|inner| format!("{}.{inner}", tool["name"].as_str().unwrap_or_default()))
+                .collect(),
+            // Some kinds of tool have no name but their kind.
+            kind => tool["name"]
+                .as_str()
+                .or(kind)
+                .map(str::to_owned)
+                .into_iter()
+                .collect::<Vec<_>>(),
+        })
         .collect();
     asked.forced_tool = body["tool_choice"]["name"].as_str().map(str::to_owned);
     let format = &body["text"]["format"];
@@ -53,7 +60,7 @@ pub(crate) fn whole(asked: &Asked, reply: &Reply) -> Value {
     if let Some(reason) = incomplete(reply) {
         response["incomplete_details"] = json!({"reason": reason});
     }
-    response["output"] = output(reply).into();
+    response["output"] = output(asked, reply).into();
     let usage = &reply.usage;
     response["usage"] = json!({
         "input_tokens": usage.all_input(),
@@ -69,7 +76,7 @@ pub(crate) fn events(asked: &Asked, reply: &Reply) -> Vec<Event> {
     let mut stream = Stream::default();
     stream.push("response.created", json!({"response": head(asked, reply)}));
     stream.push("response.in_progress", json!({"response": head(asked, reply)}));
-    for (index, item) in output(reply).into_iter().enumerate() {
+    for (index, item) in output(asked, reply).into_iter().enumerate() {
         let id = item["id"].clone();
         let mut empty = item.clone();
         empty["status"] = "in_progress".into();
@@ -171,7 +178,19 @@ pub(crate) fn complaint(asked: &Asked) -> Option<String> {
 }
 
 fn items(body: &Value) -> impl Iterator<Item = &Value> {
-    body["input"].as_array().into_iter().flatten()
+    elements(&body["input"])
+}
+
+fn elements(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// A tool's name as a script has it, `NAMESPACE.TOOL` where it is offered in a namespace: that, and its name there.
+fn in_namespace<'a>(asked: &'a Asked, name: &'a str) -> Option<(&'a str, &'a str)> {
+    elements(&asked.body["tools"])
+        .filter(|tool| tool["type"] == "namespace")
+        .filter_map(|tool| tool["name"].as_str())
+        .find_map(|namespace| Some((namespace, name.strip_prefix(namespace)?.strip_prefix('.')?)))
 }
 
 /// The response before it has output.
@@ -192,7 +211,7 @@ fn head(asked: &Asked, reply: &Reply) -> Value {
     })
 }
 
-fn output(reply: &Reply) -> Vec<Value> {
+fn output(asked: &Asked, reply: &Reply) -> Vec<Value> {
     let number = reply.number;
     let thinking = reply.thinking.iter().map(|text| {
         json!({
@@ -216,14 +235,19 @@ fn output(reply: &Reply) -> Vec<Value> {
         })
     });
     let calls = reply.calls.iter().map(|call| {
-        json!({
+        let mut item = json!({
             "type": "function_call",
             "id": format!("fc_{}", call.id),
             "call_id": call.id,
             "name": call.name,
             "arguments": call.input.to_string(),
             "status": "completed",
-        })
+        });
+        if let Some((namespace, name)) = in_namespace(asked, &call.name) {
+            item["namespace"] = namespace.into();
+            item["name"] = name.into();
+        }
+        item
     });
     thinking.chain(text).chain(calls).collect()
 }

@@ -1,8 +1,8 @@
 //! What each API's answers look like on the wire.
 
 use expect_test::{Expect, expect};
-use mock_model::{Answer, MockModel, Script};
-use serde_json::json;
+use mock_model::{Answer, MockModel, Rule, Script};
+use serde_json::{Value, json};
 
 use crate::client::{Came, End, anthropic, ask, chat, hello, hello_chat, read};
 
@@ -213,6 +213,31 @@ fn responses_whole() {
             r#"{"id":"resp_mock_1","object":"response","created_at":1767225600,"status":"completed","error":null,"incomplete_details":null,"model":"m","output":[{"type":"reasoning","id":"rs_mock_1","summary":[{"type":"summary_text","text":"Where?"}]},{"type":"message","id":"msg_mock_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Now I look.","annotations":[]}]},{"type":"function_call","id":"fc_call_mock_1_0","call_id":"call_mock_1_0","name":"read","arguments":"{\"path\":\"a.md\"}","status":"completed"}],"parallel_tool_calls":true,"tool_choice":"auto","tools":[],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":0},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":30}}"#
         ]],
     );
+}
+
+#[test]
+fn responses_call_tools_of_a_namespace() {
+    let rule = Rule::user("Hello").tool(r"^mcp__own\.write$");
+    let answer = Answer::call("mcp__own.write", json!({"value": "x"})).and_call("read", json!({}));
+    let body = json!({
+        "model": "m",
+        "input": [{"role": "user", "content": "Hello."}],
+        "tools": [
+            {"type": "function", "name": "read"},
+            {"type": "namespace", "name": "mcp__own", "tools": [{"type": "function", "name": "write"}]},
+        ],
+    });
+    let mock = MockModel::start_blocking(Script::new().rule(rule.answer(answer))).unwrap();
+    let came = read(ask(&mock, "/v1/responses", &[], &body));
+    let whole: Value = serde_json::from_str(&came.body).unwrap();
+    let called = |call: usize| {
+        (
+            &whole["output"][call]["namespace"],
+            &whole["output"][call]["name"],
+        )
+    };
+    assert_eq!(called(0), (&json!("mcp__own"), &json!("write")));
+    assert_eq!(called(1), (&Value::Null, &json!("read")));
 }
 
 #[test]
