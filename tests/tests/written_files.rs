@@ -243,6 +243,68 @@ fn a_run_whose_journal_is_removed_stops_and_says_what_is_left() {
     assert!((1..2000).contains(&answered), "it stopped: {answered}");
 }
 
+/// Emptied, cut, or replaced in place by something longer: the file is the same one, and what is in it is not.
+#[test]
+fn a_run_whose_journal_is_cut_or_written_over_stops_at_its_next_record() {
+    let cases: [(&str, fn(&Path)); 3] = [
+        ("emptied", |path| {
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_len(0)
+                .unwrap();
+        }),
+        ("cut", |path| {
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 100).unwrap();
+        }),
+        ("longer", |path| {
+            std::fs::write(path, "x".repeat(100_000)).unwrap()
+        }),
+    ];
+    for (name, change) in cases {
+        let dir = workspace(&SLOW);
+        let (child, run) = slow(dir.path());
+        change(&run.join("journal.jsonl"));
+        let ran = ended(child);
+        assert_eq!(ran.code, 1, "{name}: {ran:?}");
+        assert!(
+            ran.stderr
+                .contains("was cut or written over by something else while the run went on")
+                && ran.stderr.contains(&format!("{}/bindings", id(&run)))
+                && !ran.stderr.contains("what was answered is kept"),
+            "{name}: {ran:?}"
+        );
+        let answered = ran.stderr.matches("session  done").count();
+        assert!((1..2000).contains(&answered), "{name}: it stopped: {answered}");
+        if name == "cut" {
+            // Nothing was written behind the cut, so that the run goes on from there.
+            let ran = prose(dir.path(), &["resume", "last", "-q"]);
+            assert_eq!(ran.code, 0, "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_lock_is_removed_is_still_its_process_s_own() {
+    let dir = workspace(&SLOW);
+    let (child, run) = slow(dir.path());
+    std::fs::remove_file(run.join("lock")).unwrap();
+    let listed = prose(dir.path(), &["runs"]);
+    assert!(listed.stdout.contains("running"), "{listed:?}");
+    for _ in 0..2 {
+        let second = prose(dir.path(), &["resume", "last", "-q"]);
+        assert_eq!(second.code, 2, "{second:?}");
+        assert!(second.stderr.contains("another process"), "{second:?}");
+        let listed = prose(dir.path(), &["runs"]);
+        assert!(listed.stdout.contains("running"), "{listed:?}");
+    }
+    drop(child);
+    let ran = prose(dir.path(), &["resume", "last", "-q"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
 #[test]
 fn a_run_whose_folder_is_moved_stops_and_says_where_it_is() {
     let dir = workspace(&SLOW);

@@ -750,10 +750,11 @@ impl Driver {
     /// The run can't go on in this process: says so to whoever watches.
     pub(crate) fn broken(&mut self, error: &RunError) {
         self.abandon();
-        // The run's folder has gone, or the run stays as it was found.
+        // The run's folder has gone, or is somebody else's by now, or the run stays as it was found.
         if matches!(
             error,
-            RunError::State(StateError::JournalGone { .. }) | RunError::Diverged { .. }
+            RunError::State(StateError::JournalGone { .. } | StateError::JournalAltered { .. })
+                | RunError::Diverged { .. }
         ) {
             self.publisher.leave_files();
         }

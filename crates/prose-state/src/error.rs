@@ -81,6 +81,16 @@ pub enum StateError {
         /// Where it is now, if it was moved and that can be told.
         now: Option<PathBuf>,
     },
+    /// The journal of a run that goes on is not as long as this process has made it: someone else cut it or wrote into it.
+    #[error("the journal {} was cut or written over by something else while the run went on, so that the run was stopped; {}", path.display(), rest(path, *written, *found))]
+    JournalAltered {
+        /// The journal.
+        path: PathBuf,
+        /// How long it should be, in bytes.
+        written: u64,
+        /// How long it is.
+        found: u64,
+    },
     /// A record that is not the last one can't be trusted.
     #[error("{}: line {line}, at byte {offset}: {damage}", path.display())]
     JournalDamaged {
@@ -284,6 +294,18 @@ fn left(journal: &std::path::Path, now: Option<&std::path::Path>) -> String {
             bindings.display()
         ),
         false => "it can't be resumed, and nothing of it is left on the disk".to_owned(),
+    }
+}
+
+/// What is left of a run whose journal was changed by someone else.
+fn rest(journal: &std::path::Path, written: u64, found: u64) -> String {
+    match found {
+        0 => left(journal, None),
+        _ => format!(
+            "it has {found} bytes and should have {written}; where what is left of it is whole, `prose resume` goes on from there; \
+             what its sessions wrote until then is in {}",
+            journal.with_file_name("bindings").display()
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A line is `{"v":1,"seq":0,"ts":"…","crc":"xxxxxxxx","t":…}`. `crc` is the CRC-32C, in eight lower-case hexadecimal
 //! digits, of the line's bytes as they are without `"crc":"xxxxxxxx",` and without the newline.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,12 +67,16 @@ struct Writer {
 
 impl Journal {
     /// Creates an empty journal; file and folder entry are on disk when this returns.
+    ///
+    /// # Errors
+    /// [`StateError::Locked`] when another process has it already.
     pub fn create(path: &Path, clock: Arc<dyn Clock>) -> Result<Journal> {
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .open(path)
             .map_err(io("create", path))?;
+        keep_others_out(path, &file)?;
         file.sync_all().map_err(io("sync", path))?;
         if let Some(parent) = path.parent() {
             sync_dir(parent)?;
@@ -126,6 +130,7 @@ impl Journal {
             .append(true)
             .open(path)
             .map_err(io("open", path))?;
+        keep_others_out(path, &file)?;
         if let Some(torn) = end.torn {
             tracing::info!(path = %path.display(), ?torn, "cut an unfinished journal record");
             file.set_len(end.intact).map_err(io("truncate", path))?;
@@ -229,10 +234,12 @@ impl Journal {
             return Err(io("sync", &self.path)(error));
         }
         // A record in a file that nobody can find again is not kept, and what it is about must not be acted on.
-        if let Err(gone) = self.look(file) {
-            lock(&self.writer).poisoned = true;
+        let mut writer = lock(&self.writer);
+        if let Err(gone) = self.look(file).and_then(|()| self.measure(file, writer.bytes)) {
+            writer.poisoned = true;
             return Err(gone);
         }
+        drop(writer);
         *synced = covered;
         failpoint::hit("journal", "synced");
         Ok(())
@@ -257,6 +264,11 @@ impl Journal {
         let line = encode(&record)?;
         failpoint::hit("journal", "begin");
         if let Some(file) = &mut writer.file {
+            // Before each record: one that follows on a gap would make the rest unreadable too.
+            if let Err(altered) = self.measure(file, writer.bytes) {
+                writer.poisoned = true;
+                return Err(altered);
+            }
             if now_ms.abs_diff(writer.seen_ms) >= LOOK_EVERY {
                 if let Err(gone) = self.look(file) {
                     writer.poisoned = true;
@@ -300,6 +312,22 @@ impl Journal {
         }
     }
 
+    /// Whether the file is as long as this process has made it: nobody else writes into it.
+    ///
+    /// # Errors
+    /// [`StateError::JournalAltered`].
+    fn measure(&self, file: &File, written: u64) -> Result<()> {
+        let found = file.metadata().map_err(io("read", &self.path))?.len();
+        match found == written {
+            true => Ok(()),
+            false => Err(StateError::JournalAltered {
+                path: self.path.clone(),
+                written,
+                found,
+            }),
+        }
+    }
+
     fn poisoned(&self) -> StateError {
         StateError::JournalPoisoned {
             path: self.path.clone(),
@@ -327,6 +355,25 @@ impl JournalEnd {
     /// How long the file was, in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.intact + self.torn.map_or(0, |torn| torn.len)
+    }
+}
+
+/// Holds the journal itself as long as it is open to be written: the run's lock file can be removed, and then another process
+/// would take the run for one that nobody works on. Not on Windows, where whoever reads a locked file is kept out too.
+///
+/// # Errors
+/// [`StateError::Locked`].
+fn keep_others_out(path: &Path, file: &File) -> Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match crate::layout::try_lock(file) {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(StateError::Locked {
+            run: path.parent().unwrap_or(path).to_owned(),
+            pid: None,
+        }),
+        Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
     }
 }
 

@@ -218,7 +218,7 @@ impl RunDir {
         let path = self.path.join("lock");
         let (file, writable) = match open_lock(&path, false) {
             Ok(file) => (file, true),
-            Err(error) if error.kind() == NotFound => return Ok(None),
+            Err(error) if error.kind() == NotFound => return self.expect_free_journal().map(|()| None),
             Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
                 (open_file(&path).map_err(io("open", &path))?, false)
             }
@@ -229,12 +229,33 @@ impl RunDir {
 
     fn take(&self, mut file: File, path: PathBuf, writable: bool) -> Result<RunLock> {
         match try_lock(&file) {
-            Ok(()) => Ok(RunLock { file, path, writable }),
+            Ok(()) => {
+                self.expect_free_journal()?;
+                Ok(RunLock { file, path, writable })
+            }
             Err(TryLockError::WouldBlock) => Err(StateError::Locked {
                 run: self.path.clone(),
                 pid: read_pid(&mut file),
             }),
             Err(TryLockError::Error(error)) => Err(io("lock", path)(error)),
+        }
+    }
+
+    /// Refuses a run whose lock file was removed, or replaced, while its process goes on: that one has the journal still.
+    fn expect_free_journal(&self) -> Result<()> {
+        if !cfg!(unix) {
+            return Ok(());
+        }
+        // What else may be wrong with it is said when it is read.
+        let Ok(file) = open_file(&self.journal()) else {
+            return Ok(());
+        };
+        match patiently(|| file.try_lock_shared()) {
+            Err(TryLockError::WouldBlock) => Err(StateError::Locked {
+                run: self.path.clone(),
+                pid: None,
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -274,20 +295,35 @@ impl RunLock {
 
 /// Takes a lock. Whoever only looks at a run holds it for a moment, and so does a child process between fork and exec, which
 /// is no reason to say that somebody else works on it.
-fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+pub(crate) fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+    patiently(|| file.try_lock())
+}
+
+fn patiently(
+    take: impl Fn() -> std::result::Result<(), TryLockError>,
+) -> std::result::Result<(), TryLockError> {
     for _ in 0..20 {
-        match file.try_lock() {
+        match take() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(5)),
             taken => return taken,
         }
     }
-    file.try_lock()
+    take()
 }
 
 /// The process that owns the run at this moment: none when nobody does, `Some(None)` when it can't be told who.
 pub fn lock_owner(dir: &RunDir) -> Result<Option<Option<u32>>> {
-    let path = dir.path().join("lock");
-    let mut file = match open_file(&path) {
+    if let Some(owner) = holder(&dir.path().join("lock"))? {
+        return Ok(Some(owner));
+    }
+    // Who lost the lock file has the journal still.
+    let has_journal = cfg!(unix) && holder(&dir.journal()).is_ok_and(|holder| holder.is_some());
+    Ok(has_journal.then_some(None))
+}
+
+/// Who has locked a file, as in [`lock_owner`]. A file that is not there is nobody's.
+fn holder(path: &Path) -> Result<Option<Option<u32>>> {
+    let mut file = match open_file(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io("open", path)(error)),

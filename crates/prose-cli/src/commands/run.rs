@@ -576,7 +576,9 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
             if exit == Exit::Failed && !control.dir().as_os_str().is_empty() {
                 let then = match &error {
                     // It says itself what is left.
-                    RunError::State(StateError::JournalGone { .. }) => None,
+                    RunError::State(StateError::JournalGone { .. } | StateError::JournalAltered { .. }) => {
+                        None
+                    }
                     RunError::State(state) if state.is_no_room() => {
                         Some("what was answered until then is safe in the run; make room, then go on")
                     }
