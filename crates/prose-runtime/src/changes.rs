@@ -13,12 +13,26 @@ pub(crate) struct Changes {
     pub(crate) diff: String,
 }
 
+/// A longer file is no program that a run could have been started with. In bytes.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
 /// Compares the bundle's files with those on disk. One that is gone can't be edited any more, and the run has its text.
 pub(crate) fn changes(project_root: &Path, bundle: &Bundle) -> Changes {
+    use std::io::ErrorKind::{FileTooLarge, InvalidInput};
     let mut changes = Changes::default();
     for file in &bundle.files {
-        let Ok(bytes) = std::fs::read(project_root.join(&file.path)) else {
-            continue;
+        let bytes = match prose_state::read_at_most(&project_root.join(&file.path), LONGEST) {
+            Ok(bytes) => bytes,
+            // Something else lies there now, and may have no end, or nobody who writes to it.
+            Err(error) if matches!(error.kind(), InvalidInput | FileTooLarge) => {
+                changes.diff.push_str(&format!(
+                    "--- {0} (as started)\n+++ {0} (now): {error}\n",
+                    file.path
+                ));
+                changes.files.push(file.path.clone());
+                continue;
+            }
+            Err(_) => continue,
         };
         let now = String::from_utf8_lossy(&bytes);
         let now = now.strip_prefix('\u{feff}').unwrap_or(&now);

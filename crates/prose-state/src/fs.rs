@@ -273,6 +273,23 @@ pub(crate) fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a file that a person wrote.
+///
+/// # Errors
+/// Of the kind `InvalidInput` for what is no regular file, such as a pipe, which is not waited for; `FileTooLarge` for one of
+/// more than `most` bytes.
+pub fn read_at_most(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!("it has more than {most} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
 /// Reads text, or none when there is no file.
 pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>> {
     match read_file(path) {

@@ -37,6 +37,7 @@ pub use clock::{
     Clock, FixedIds, ManualClock, RandomIds, RunIds, SystemClock, format_millis, format_seconds, parse_ms,
 };
 pub use error::{Damage, StateError};
+pub use fs::read_at_most;
 pub use journal::{
     Journal, JournalContent, TornTail, decode_journal, encode_record, read_intact, read_journal,
 };
