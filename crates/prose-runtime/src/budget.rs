@@ -51,8 +51,8 @@ impl Budget {
         }
     }
 
-    /// Names what is spent, and how much of it.
-    pub(crate) fn message(self, spent: &Usage) -> String {
+    /// Names what is spent and how much of it, and the options that set larger limits.
+    pub(crate) fn message(self, spent: &Usage) -> (String, String) {
         let money = self.usd.map(|limit| {
             (
                 spent.cost_usd.unwrap_or(0.0) >= limit - ROUNDING,
@@ -61,6 +61,7 @@ impl Budget {
                     amount(limit),
                     amount(spent.cost_usd.unwrap_or(0.0))
                 ),
+                "--budget USD",
             )
         });
         let tokens = self.tokens.map(|limit| {
@@ -70,15 +71,21 @@ impl Budget {
                     "the budget of {limit} tokens is spent: the run has used {}",
                     tokens(spent)
                 ),
+                "--budget-tokens N",
             )
         });
-        // The limit that was reached; where a backend stopped a session just before, the first that there is.
-        let both = [money, tokens];
-        let reached = both.iter().flatten().find(|(reached, _)| *reached);
-        reached
-            .or(both.iter().flatten().next())
-            .map(|(_, message)| message.clone())
-            .unwrap_or_else(|| "the budget is spent".to_owned())
+        // The limits that were reached; where a backend stopped a session just before, the first that there is.
+        let limits: Vec<_> = [money, tokens].into_iter().flatten().collect();
+        let mut reached: Vec<_> = limits.iter().filter(|(reached, ..)| *reached).collect();
+        if reached.is_empty() {
+            reached.extend(limits.first());
+        }
+        let options: Vec<&str> = reached.iter().map(|(_, _, option)| *option).collect();
+        let message = reached.first().map(|(_, message, _)| message.clone());
+        (
+            message.unwrap_or_else(|| "the budget is spent".to_owned()),
+            options.join(" "),
+        )
     }
 }
 
@@ -123,17 +130,35 @@ mod tests {
             usd: Some(2.5),
             tokens: Some(100),
         };
+        let message = |cost, tokens| budget.message(&usage(cost, tokens));
+        let named = |message: &str, options: &str| (message.to_owned(), options.to_owned());
         assert_eq!(
-            budget.message(&usage(0.5, 120)),
-            "the budget of 100 tokens is spent: the run has used 120"
+            message(0.5, 120),
+            named(
+                "the budget of 100 tokens is spent: the run has used 120",
+                "--budget-tokens N"
+            )
         );
         assert_eq!(
-            budget.message(&usage(2.5, 120)),
-            "the budget of 2.5 USD is spent: the run has cost 2.5 USD"
+            message(2.5, 12),
+            named(
+                "the budget of 2.5 USD is spent: the run has cost 2.5 USD",
+                "--budget USD"
+            )
         );
         assert_eq!(
-            budget.message(&usage(2.499, 0)),
-            "the budget of 2.5 USD is spent: the run has cost 2.499 USD"
+            message(2.5, 120),
+            named(
+                "the budget of 2.5 USD is spent: the run has cost 2.5 USD",
+                "--budget USD --budget-tokens N"
+            )
+        );
+        assert_eq!(
+            message(2.499, 0),
+            named(
+                "the budget of 2.5 USD is spent: the run has cost 2.499 USD",
+                "--budget USD"
+            )
         );
         assert_eq!(budget.rest(&usage(0.5, 120)).tokens, Some(0));
     }

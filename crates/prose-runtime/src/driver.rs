@@ -261,22 +261,16 @@ impl Driver {
         }
         let first = self.held.first().map(|issued| &issued.id);
         let first = self.queue.first().or(first)?;
-        let limit = if self.budget.usd.is_some() {
-            "--budget USD"
-        } else {
-            "--budget-tokens N"
-        };
+        let (spent, limit) = self.budget.message(&self.usage);
         Some(ErrorValue {
             kind: ErrorKind::Budget,
             message: match self.setup.options.state {
                 StateIn::Files => format!(
-                    "{}; to go on with a larger one: prose resume {} {limit}",
-                    self.budget.message(&self.usage),
+                    "{spent}; to go on with a larger one: prose resume {} {limit}",
                     self.run.id()
                 ),
                 StateIn::Memory => format!(
-                    "{}; its state was in context, so that it can't go on: start it again with a larger one: {limit}",
-                    self.budget.message(&self.usage)
+                    "{spent}; its state was in context, so that it can't go on: start it again with a larger one: {limit}"
                 ),
             },
             statement: self

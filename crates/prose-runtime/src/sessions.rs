@@ -151,7 +151,7 @@ impl Driver {
         let spent = self.spent();
         if self.budget.is_spent(&spent) {
             // Only a run that is cancelled gets here: what its `finally` bodies still ask can't be had.
-            return Err(failure(ErrorKind::Budget, self.budget.message(&spent)).into());
+            return Err(failure(ErrorKind::Budget, self.budget.message(&spent).0).into());
         }
         let id = &issued.id;
         // A plain session writes no files.
