@@ -128,6 +128,46 @@ fn what_a_person_named_by_mistake_is_not_written_over() {
     assert_eq!(seen(root), before);
 }
 
+/// Here a folder in which nobody can make a file, whatever they may.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_file_is_refused_before_anything_is_paid() {
+    let dir = project();
+    let root = dir.path();
+    let before = seen(root);
+    let run = ["run", "main.prose", "--backend", "simulate", "-q"];
+    for command in [
+        &[&run[..], &["--record", "/proc/rec.toml"]].concat()[..],
+        &["resume", "last", "--record", "/proc/rec.toml"],
+        &["runs", "show", "last", "--report", "/proc/page.html"],
+    ] {
+        let ran = prose(root, command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
+        assert!(
+            ran.stderr.contains("no file can be made in /proc (") && !ran.stderr.contains("tmp"),
+            "{ran:?}"
+        );
+        assert_eq!(seen(root), before);
+    }
+}
+
+#[test]
+fn runs_that_are_kept_elsewhere_are_not_written_into_either() {
+    let dir = project();
+    let root = dir.path();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let kept = elsewhere.path().join("kept");
+    std::fs::rename(root.join(".prose"), &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, root.join(".prose")).unwrap();
+    let direct = kept.join("page.html");
+    for place in [".prose/page.html", direct.to_str().unwrap()] {
+        let ran = prose(root, &["runs", "show", "last", "--report", place]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("inside .prose/"), "{ran:?}");
+    }
+    assert!(!direct.exists());
+}
+
 #[test]
 fn what_was_written_before_is_replaced_in_one_step() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -139,7 +139,10 @@ impl<'a> Destination<'a> {
             Err(error) => return self.refuse(&format!("it can't be looked at ({error})"), &another()),
         };
         let root = fs::canonicalize(kept.root).unwrap_or_else(|_| kept.root.to_owned());
-        if place.starts_with(root.join(".prose")) {
+        // It may be a link, to a disk with more room.
+        let own = root.join(".prose");
+        let own = fs::canonicalize(&own).unwrap_or(own);
+        if place.starts_with(&own) {
             return self.refuse(
                 "that is inside .prose/, where runs and memory are kept",
                 &another(),
@@ -157,13 +160,15 @@ impl<'a> Destination<'a> {
                 return self.refuse(&format!("that is {what}"), &another());
             }
         }
-        let Some(facts) = facts else { return Ok(()) };
+        let Some(facts) = facts else {
+            return self.check_folder(&place);
+        };
         match self.is_own(&facts) {
             Ok(true) if facts.permissions().readonly() => self.refuse(
                 "it may only be read",
                 "allow that it is written, or name another file",
             ),
-            Ok(true) => Ok(()),
+            Ok(true) => self.check_folder(&place),
             Ok(false) => self.refuse(
                 &format!(
                     "there is such a file already, and {} did not write it",
@@ -172,6 +177,22 @@ impl<'a> Destination<'a> {
                 &format!("move it away, or {}", another()),
             ),
             Err(error) => self.refuse(&format!("it can't be read ({error})"), &another()),
+        }
+    }
+
+    /// Tries whether a file can be made beside the place, as is done to write it: what is known too late has been paid for.
+    fn check_folder(&self, place: &Path) -> Result<(), String> {
+        let folder = place.parent().unwrap_or(Path::new("/"));
+        match tempfile::tempfile_in(folder) {
+            Ok(_) => Ok(()),
+            Err(error) => self.refuse(
+                &format!(
+                    "no file can be made in {} ({})",
+                    folder.display(),
+                    super::without_place(error)
+                ),
+                "allow that, or name a file in another folder",
+            ),
         }
     }
 

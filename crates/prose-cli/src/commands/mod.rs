@@ -114,11 +114,21 @@ fn programs(paths: &[PathBuf], refused: &mut bool) -> Vec<PathBuf> {
 /// Writes a file, whether it is there or not, in one step. A device or a pipe, as `/dev/stdout`, is written to: it can't be
 /// replaced.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    match fs::metadata(path) {
+    let written = match fs::metadata(path) {
         Ok(facts) if facts.is_file() => replace(path, text),
         Ok(_) => fs::write(path, text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, text),
         Err(error) => Err(error),
+    };
+    written.map_err(without_place)
+}
+
+/// An error that does not name the temporary file, which says nothing to a person.
+fn without_place(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match (error.raw_os_error(), text.split_once(" at path ")) {
+        (None, Some((why, _))) => io::Error::new(error.kind(), why.to_owned()),
+        _ => error,
     }
 }
 
