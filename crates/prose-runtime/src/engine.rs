@@ -160,7 +160,7 @@ impl Engine {
         let dir = RunDir::find(&self.config.project_root, run)?;
         let records = match read_journal(&dir.journal()) {
             Ok(content) => content.records,
-            Err(_) if !dir.journal().exists() => Vec::new(),
+            Err(_) if matches!(dir.journal().try_exists(), Ok(false)) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
         match records.into_iter().next().map(|record| record.body) {

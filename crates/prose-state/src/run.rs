@@ -237,7 +237,7 @@ impl Run {
         instead: Option<&Arc<Bundle>>,
     ) -> Result<(Run, Recovered)> {
         let path = dir.journal();
-        if !path.exists() {
+        if matches!(path.try_exists(), Ok(false)) {
             // Somebody may just be making it.
             return Err(match lock_owner(&dir)? {
                 Some(pid) => StateError::Locked {

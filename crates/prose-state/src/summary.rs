@@ -125,7 +125,7 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
     let owner = lock_owner(dir).unwrap_or_default();
     let content = match read_journal(&journal) {
         Ok(content) if !content.records.is_empty() => content,
-        Err(error) if journal.exists() => {
+        Err(error) if !is_missing(&error) => {
             if let Ok((content, _)) = crate::journal::read_intact(&journal) {
                 tally(&mut summary, &content.records);
             }
@@ -156,6 +156,11 @@ pub fn run_summary(dir: &RunDir) -> RunSummary {
         },
     };
     summary
+}
+
+/// Whether an error says that a file is not there; that it may not be read, for one, does not.
+fn is_missing(error: &StateError) -> bool {
+    matches!(error, StateError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// What there is of a run whose journal has no header.
