@@ -63,6 +63,30 @@ fn events_that_can_not_be_written_stop_the_run_and_it_says_why() {
 }
 
 #[test]
+fn a_run_whose_events_nobody_reads_any_more_stops_quietly_and_says_how_to_go_on() {
+    let dir = workspace(&[("a.prose", "repeat 400:\n  session \"go\"\noutput o = \"done\"\n")]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ran: prose_tests::Ran = prose_command(dir.path())
+        .args(["run", "a.prose", "--backend", "simulate", "--json"])
+        .stdout(writer)
+        .output()
+        .unwrap()
+        .into();
+    let run = prose_tests::only_run(dir.path());
+    let id = run.file_name().unwrap().to_string_lossy();
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "nobody reads the events any more; the run is stopped\nthe run was interrupted; to go on: prose resume {id}\n"
+        )
+    );
+    let ran = prose(dir.path(), &["resume", "last", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+}
+
+#[test]
 fn a_run_with_a_linked_folder_hides_no_other() {
     let dir = workspace(&[("a.prose", "session \"go\"\n")]);
     prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "-q"]);
@@ -95,4 +119,87 @@ fn runs_whose_journal_is_no_file_are_listed_as_unreadable() {
             "{ran:?}"
         );
     }
+}
+
+/// A journal that is there and can't be opened is no journal that never was.
+#[test]
+fn a_run_whose_journal_can_not_be_opened_is_unreadable_and_not_unbegun() {
+    let dir = workspace(&[("a.prose", "throw \"no\"\n")]);
+    prose(dir.path(), &["run", "a.prose", "--backend", "simulate", "-q"]);
+    let run = prose_tests::only_run(dir.path());
+    for written in ["state.md", "journal.jsonl"] {
+        std::fs::remove_file(run.join(written)).unwrap();
+    }
+    // Who tests may be allowed to read everything; a link to itself nobody can open.
+    std::os::unix::fs::symlink("journal.jsonl", run.join("journal.jsonl")).unwrap();
+    let id = run.file_name().unwrap().to_string_lossy().into_owned();
+    let listed = prose(dir.path(), &["runs"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(listed.stdout.contains("unreadable"), "{listed:?}");
+    for command in [&["runs", "show", id.as_str()][..], &["resume", &id]] {
+        let ran = prose(dir.path(), command);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(
+            said.contains("can't read") && said.contains("journal.jsonl") && !said.contains("never started"),
+            "{ran:?}"
+        );
+    }
+}
+
+/// A pipe that nobody writes to, a device without an end, in the place of the program or of a file that it uses.
+#[test]
+fn a_program_that_is_no_file_any_more_does_not_hold_a_resume_up() {
+    for name in ["main.prose", "helper.prose"] {
+        let dir = workspace(&[
+            (
+                "main.prose",
+                "use \"./helper.prose\" as helper\ninput q: \"Which?\"\nlet h = helper()\noutput x = q\n",
+            ),
+            ("helper.prose", "output h = session \"Help\"\n"),
+            ("main.mock.toml", "[defaults]\nask = true\n"),
+        ]);
+        let ran = prose(dir.path(), &["run", "main.prose", "--backend", "simulate", "-q"]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        let path = dir.path().join(name);
+        std::fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        for kind in ["pipe", "device"] {
+            if kind == "device" {
+                std::fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            }
+            let resume = ["resume", "last", "--input", "q=a", "-q"];
+            let ran = prose(dir.path(), &resume);
+            assert_eq!(ran.code, 2, "{name}, {kind}: {ran:?}");
+            assert!(
+                ran.stderr
+                    .contains(&format!("+++ {name} (now): it is no regular file")),
+                "{name}, {kind}: {ran:?}"
+            );
+            let ran = prose(dir.path(), &[&resume[..], &["--accept-changes"]].concat());
+            assert_eq!(ran.code, 2, "{name}, {kind}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn the_option_that_is_named_is_that_of_the_limit_that_was_reached() {
+    let dir = workspace(&[
+        ("a.prose", "repeat 5:\n  session \"go\"\noutput o = \"done\"\n"),
+        (
+            "a.mock.toml",
+            "[[session]]\nreply = \"ok\"\ntokens = { in = 5, out = 5 }\n",
+        ),
+    ]);
+    let run = ["run", "a.prose", "--backend", "simulate", "-q"];
+    let ran = prose(dir.path(), &[&run[..], &["--budget-tokens", "10"]].concat());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let hint = |ran: &prose_tests::Ran| ran.stderr.trim_end().ends_with(" --budget-tokens N");
+    assert!(hint(&ran), "{ran:?}");
+    let ran = prose(dir.path(), &["resume", "last", "--budget", "5", "-q"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(hint(&ran), "{ran:?}");
+    let ran = prose(dir.path(), &["resume", "last", "--budget-tokens", "1000", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
 }

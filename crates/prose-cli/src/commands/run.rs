@@ -508,9 +508,13 @@ async fn watch(common: &CommonArgs, asker: &Asker, mut handle: RunHandle, interr
                     if let Err(error) = shown {
                         // Nobody gets the events any more; the run can be resumed.
                         control.stop();
-                        fail(&format!("the events can't be written to standard output: {error}"));
+                        if error.kind() == io::ErrorKind::BrokenPipe {
+                            say("nobody reads the events any more; the run is stopped\n");
+                        } else {
+                            fail(&format!("the events can't be written to standard output: {error}"));
+                            unwritten = true;
+                        }
                         view = View::Quiet;
-                        unwritten = true;
                     }
                 }
                 None => break,
