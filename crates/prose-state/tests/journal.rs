@@ -228,6 +228,49 @@ fn threads_share_the_journal() {
     assert_eq!(read_journal(&path).unwrap().records.len(), 40);
 }
 
+/// What is left can be gone on with: nothing is written behind a cut.
+#[test]
+fn a_journal_that_is_cut_meanwhile_takes_no_more_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = path(&dir);
+    let journal = Journal::create(&path, clock()).unwrap();
+    journal
+        .append_all_durable([issued("a", 0), issued("b", 1)])
+        .unwrap();
+    let cut = fs::metadata(&path).unwrap().len() - 10;
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(cut)
+        .unwrap();
+    let error = journal.append(issued("c", 2)).unwrap_err();
+    assert!(
+        matches!(error, StateError::JournalAltered { found, .. } if found == cut),
+        "{error}"
+    );
+    assert!(journal.append(issued("c", 2)).is_err());
+    assert_eq!(fs::metadata(&path).unwrap().len(), cut);
+    drop(journal);
+    let (_, content) = Journal::open(&path, clock()).unwrap();
+    assert_eq!(bodies(&content.records), [issued("a", 0)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_journal_has_one_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = path(&dir);
+    let journal = Journal::create(&path, clock()).unwrap();
+    journal.append_durable(issued("a", 0)).unwrap();
+    let error = Journal::open(&path, clock()).err().unwrap();
+    assert!(matches!(error, StateError::Locked { .. }), "{error}");
+    // Whoever reads needs no lock.
+    assert_eq!(read_journal(&path).unwrap().records.len(), 1);
+    drop(journal);
+    assert!(Journal::open(&path, clock()).is_ok());
+}
+
 #[test]
 fn a_journal_is_not_created_over_another() {
     let dir = tempfile::tempdir().unwrap();
