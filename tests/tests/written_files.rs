@@ -286,7 +286,8 @@ fn a_run_whose_journal_is_removed_stops_and_says_what_is_left() {
 /// Emptied, cut, or replaced in place by something longer: the file is the same one, and what is in it is not.
 #[test]
 fn a_run_whose_journal_is_cut_or_written_over_stops_at_its_next_record() {
-    let cases: [(&str, fn(&Path)); 3] = [
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 3] = [
         ("emptied", |path| {
             std::fs::OpenOptions::new()
                 .write(true)
