@@ -598,3 +598,31 @@ fn names_of_files_do_not_drive_the_terminal() {
         assert!(text.contains("[2J.prose") && !text.contains('\u{1b}'), "{ran:?}");
     }
 }
+
+#[test]
+fn a_mock_file_is_not_passed_over_by_a_real_backend() {
+    let dir = workspace(&[
+        ("a.prose", "session \"go\"\n"),
+        ("a.mock.toml", "[[session]]\nreply = \"mock\"\n"),
+        (
+            "prose.toml",
+            "[run]\nbackend = \"local\"\n[backends.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
+        ),
+    ]);
+    let ran = prose(dir.path(), &["run", "a.prose", "--mock", "a.mock.toml"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("add --backend simulate"), "{ran:?}");
+    let ran = prose(
+        dir.path(),
+        &[
+            "run",
+            "a.prose",
+            "-q",
+            "--mock",
+            "a.mock.toml",
+            "--backend",
+            "simulate",
+        ],
+    );
+    assert_eq!(ran.code, 0, "{ran:?}");
+}

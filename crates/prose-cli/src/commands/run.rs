@@ -281,6 +281,13 @@ fn prepare(args: &RunArgs) -> Result<(Engine, RunRequest), String> {
         realtime: args.common.realtime,
     };
     let backend = engine.backend(&settings).map_err(|error| error.to_string())?;
+    if args.common.mock.is_some() && !backend.simulated {
+        // Whoever names one doesn't mean to pay.
+        return Err(format!(
+            "`{}` is a real backend, which takes no mock file; for made-up answers: add --backend simulate",
+            backend.name
+        ));
+    }
     if let Some(record) = &args.common.record {
         // Others than those that make answers up don't read it.
         let read = mock.as_deref().filter(|_| backend.mock_text.is_some());
