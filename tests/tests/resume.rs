@@ -523,11 +523,11 @@ fn mock(reply: &str, more: &str) -> String {
     format!("{more}\n[[session]]\nreply = \"{reply}\"\n")
 }
 
-#[test]
-fn what_is_asked_the_same_behind_a_changed_session_is_not_paid_again() {
+/// A run of a program whose last session failed, and mock files by which it fails again and by which it ends well.
+fn failed_at_its_last(program: &str) -> tempfile::TempDir {
     let fails = "[[session]]\nprompt = \"Publish\"\nfail = \"backend\"\n";
     let dir = workspace(&[
-        ("main.prose", TRIO),
+        ("main.prose", program),
         ("old.toml", &mock("old", fails)),
         ("new.toml", &mock("new", fails)),
         ("good.toml", &mock("good", "")),
@@ -542,6 +542,12 @@ fn what_is_asked_the_same_behind_a_changed_session_is_not_paid_again() {
         "old.toml",
     ];
     assert_eq!(prose(dir.path(), &run).code, 1);
+    dir
+}
+
+#[test]
+fn what_is_asked_the_same_behind_a_changed_session_is_not_paid_again() {
+    let dir = failed_at_its_last(TRIO);
     let better = TRIO.replace("Research", "Research better");
     let ran = changed(dir.path(), &better, &["--accept-changes", "--mock", "new.toml"]);
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -556,24 +562,8 @@ fn what_is_asked_the_same_behind_a_changed_session_is_not_paid_again() {
 
 #[test]
 fn of_several_answers_to_one_question_the_last_counts() {
-    let fails = "[[session]]\nprompt = \"Publish\"\nfail = \"backend\"\n";
     let using = TRIO.replace("Summarise", "Summarise {a}");
-    let dir = workspace(&[
-        ("main.prose", &using),
-        ("old.toml", &mock("old", fails)),
-        ("new.toml", &mock("new", fails)),
-        ("good.toml", &mock("good", "")),
-    ]);
-    let run = [
-        "run",
-        "main.prose",
-        "-q",
-        "--backend",
-        "simulate",
-        "--mock",
-        "old.toml",
-    ];
-    assert_eq!(prose(dir.path(), &run).code, 1);
+    let dir = failed_at_its_last(&using);
     let better = using.replace("Research", "Research better");
     changed(dir.path(), &better, &["--accept-changes", "--mock", "new.toml"]);
     changed(dir.path(), &using, &["--accept-changes", "--mock", "new.toml"]);
